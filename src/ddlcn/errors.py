@@ -1,0 +1,16 @@
+"""What goes wrong, said so that the user can mend it.
+
+Every message is one line that names the thing and the remedy. The command line prints it and exits with 2.
+"""
+
+
+class DDLCNError(ValueError):
+    """A mistake the user can mend."""
+
+
+class ImageError(DDLCNError):
+    """An image that can't be read or used."""
+
+
+class ModelFileError(DDLCNError):
+    """A model file that is damaged, foreign, or of a newer version."""
