@@ -1,0 +1,102 @@
+"""LinearSVM: LIBLINEAR's problem, certified by the duality gap and by scikit-learn's LinearSVC."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from ddlcn.layers.svm import LinearSVM
+from tests.oracles import svm
+
+WIDE, TALL = (60, 400, 0.5), (600, 40, 0.2)  # n, features, density: the Gram solver and the sparse one
+
+
+def problem(shape, n_classes, seed=0):
+    """Noisy classes, so that some samples stay on the wrong side; rows of unit norm, as ours are."""
+    n, d, density = shape
+    rng = np.random.default_rng(seed)
+    X = sparse.random(n + 50, d, density, "csr", rng=rng, data_rvs=rng.standard_normal)
+    X = sparse.diags_array(1 / np.maximum(sparse.linalg.norm(X, axis=1), 1e-12)) @ X
+    y = np.argmax(X @ rng.normal(size=(d, n_classes)) + 0.3 * rng.normal(size=(n + 50, n_classes)), axis=1)
+    y[:n_classes] = np.arange(n_classes)
+    return sparse.csr_matrix(X[:n]), y[:n], sparse.csr_matrix(X[n:])
+
+
+def signs(model, y):
+    """±1 for each row of coef_: the second of two classes, or each of several against the rest."""
+    positive = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+    return [np.where(y == c, 1.0, -1.0) for c in positive]
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("shape", [WIDE, TALL])
+def test_agrees_with_liblinear(shape, n_classes, C):
+    X, y, unseen = problem(shape, n_classes)
+    peer = LinearSVC(C=C, loss="squared_hinge", dual=True, tol=1e-9, max_iter=100_000).fit(X, y)
+    model = LinearSVM(C=C, tol=1e-8).fit(X, y)
+    assert model.coef_.shape == peer.coef_.shape
+    assert_array_equal(model.classes_, peer.classes_)
+    for rows in (X, unseen):
+        assert_allclose(model.decision_function(rows), peer.decision_function(rows), atol=1e-3)
+        assert_array_equal(model.predict(rows), peer.predict(rows))
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("shape", [WIDE, TALL])
+def test_the_gap_is_closed_and_reported(shape, C):
+    X, y, _ = problem(shape, 3)
+    model = LinearSVM(C=C, tol=1e-6).fit(X, y)
+    assert np.shape(model.duality_gap_) == (3,)
+    assert (np.asarray(model.duality_gap_) >= -1e-9).all()
+    assert np.max(model.duality_gap_) <= 1e-6
+    for w, b, sign in zip(model.coef_, model.intercept_, signs(model, y), strict=True):
+        assert svm.relative_gap(X, sign, np.asarray(w, float), float(b), C) <= 1e-3
+
+
+@pytest.mark.parametrize("shape", [WIDE, TALL])
+def test_the_default_tolerance_is_near_the_optimum(shape):
+    X, y, _ = problem(shape, 2)
+    loose, tight = LinearSVM().fit(X, y), LinearSVM(tol=1e-9).fit(X, y)
+    (sign,) = signs(loose, y)
+    found, best = (
+        svm.primal(X, sign, m.coef_[0].astype(float), float(m.intercept_[0]), 1.0) for m in (loose, tight)
+    )
+    assert best * (1 - 1e-7) <= found <= best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("shape", [WIDE, TALL])
+def test_dense_or_sparse_one_job_or_two(shape):
+    X, y, _ = problem(shape, 3)
+    model = LinearSVM(n_jobs=1).fit(X, y)
+    assert_array_equal(LinearSVM(n_jobs=2).fit(X, y).coef_, model.coef_)
+    assert_array_equal(LinearSVM().fit(X, y).coef_, model.coef_)
+    tight = LinearSVM(tol=1e-9).fit(X, y)
+    assert_allclose(LinearSVM(tol=1e-9).fit(X.toarray(), y).coef_, tight.coef_, atol=1e-4)
+    assert_allclose(LinearSVM(tol=1e-9).fit(X.astype(np.float32), y).coef_, tight.coef_, atol=1e-3)
+
+
+def test_both_solvers_reach_the_same_place():
+    """Columns of zeros turn a tall problem into a wide one and change nothing else."""
+    X, y, _ = problem((120, 40, 0.3), 3)
+    wide = sparse.hstack([X, sparse.csr_matrix((120, 500))], format="csr")
+    tall, wide = LinearSVM(tol=1e-9).fit(X, y), LinearSVM(tol=1e-9).fit(wide, y)
+    assert_allclose(wide.coef_[:, :40], tall.coef_, atol=1e-4)
+    assert_allclose(wide.coef_[:, 40:], 0, atol=1e-12)
+    assert_allclose(wide.intercept_, tall.intercept_, atol=1e-4)
+
+
+def test_labels_of_any_sort():
+    X, y, unseen = problem(WIDE, 2)
+    truth = LinearSVM().fit(X, y).predict(unseen)
+    for names in (np.array(["a", "b"]), np.array([False, True]), np.array([-7, 9])):
+        assert_array_equal(LinearSVM().fit(X, names[y]).predict(unseen), names[truth])
+
+
+def test_empty_rows_are_borne():
+    X, y, _ = problem(TALL, 2)
+    X = sparse.vstack([X, sparse.csr_matrix((30, X.shape[1]))], format="csr")
+    y = np.r_[y, np.tile([0, 1, 1], 10)]
+    peer = LinearSVC(C=1, loss="squared_hinge", dual=True, tol=1e-9, max_iter=100_000).fit(X, y)
+    assert_allclose(LinearSVM(tol=1e-8).fit(X, y).decision_function(X), peer.decision_function(X), atol=1e-3)
