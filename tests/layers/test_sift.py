@@ -38,7 +38,7 @@ def test_shapes(shape):
     assert_equals_oracle(DenseSIFT().transform(image), image / 255)
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.05, 1.0, 3.0])
+@pytest.mark.parametrize("threshold", [0.01, 0.05, 1.0, 3.0])
 def test_contrast_thresholds(photographs, threshold):
     image = photographs[0][:150, :130] // 4  # dim, so that every threshold parts the patches
     found = DenseSIFT(contrast_threshold=threshold).transform(image)
@@ -64,6 +64,11 @@ def test_a_constant_image_has_edges_only_at_its_border(level):
     inner = ((found.positions > 10) & (found.positions < 49)).all(1)
     assert inner.any()
     assert_allclose(found.values[inner], 0, atol=TOLERANCE)
+
+
+def test_without_a_threshold_a_flat_patch_is_still_a_number():
+    values = DenseSIFT(contrast_threshold=0.0).transform(np.full((60, 60), 77, np.uint8)).values
+    assert np.isfinite(values).all()
 
 
 def test_floats_in_the_unit_interval_are_taken_as_they_are():
