@@ -1,0 +1,66 @@
+"""Signed maxima and minima of codes over the cells of a pyramid, and the sparse row made of them."""
+
+import numpy as np
+
+from ddlcn.kernels.compiled import kernel
+
+
+@kernel
+def pool(indices, values, cells, maximum, minimum):
+    """Fill maximum and minimum (n_cells, n_atoms); absent codes count as zero, empty cells are zero.
+
+    cells[i, level] is the cell that descriptor i falls into at a level.
+    """
+    n_cells, n_atoms = maximum.shape
+    uses = np.zeros((n_cells, n_atoms), np.int32)
+    members = np.zeros(n_cells, np.int32)
+    maximum[:] = 0
+    minimum[:] = 0
+    for i in range(indices.shape[0]):
+        for level in range(cells.shape[1]):
+            cell = cells[i, level]
+            members[cell] += 1
+            for n in range(indices.shape[1]):
+                atom, value = indices[i, n], values[i, n]
+                if uses[cell, atom] == 0:
+                    maximum[cell, atom] = value
+                    minimum[cell, atom] = value
+                else:
+                    maximum[cell, atom] = max(maximum[cell, atom], value)
+                    minimum[cell, atom] = min(minimum[cell, atom], value)
+                uses[cell, atom] += 1
+    for cell in range(n_cells):
+        if members[cell] > 0:
+            for atom in range(n_atoms):
+                if uses[cell, atom] < members[cell]:
+                    maximum[cell, atom] = max(maximum[cell, atom], np.float32(0))
+                    minimum[cell, atom] = min(minimum[cell, atom], np.float32(0))
+
+
+@kernel
+def weighted_row(maximum, minimum, max_weights, min_weights, columns, data):
+    """The collapsed feature, cell by cell, [max · weight, min · weight], as a sparse row of unit length.
+
+    Returns the number of entries written; without min weights there is no min channel.
+    """
+    n_cells, n_atoms = maximum.shape
+    channels = 2 if min_weights.size else 1
+    n, energy = 0, 0.0
+    for cell in range(n_cells):
+        start = cell * channels * n_atoms
+        for atom in range(n_atoms):
+            value = maximum[cell, atom] * max_weights[atom]
+            if value != 0:
+                columns[n], data[n] = start + atom, value
+                energy += np.float64(value) * value
+                n += 1
+        if channels == 2:
+            for atom in range(n_atoms):
+                value = minimum[cell, atom] * min_weights[atom]
+                if value != 0:
+                    columns[n], data[n] = start + n_atoms + atom, value
+                    energy += np.float64(value) * value
+                    n += 1
+    if energy > 0:
+        data[:n] *= np.float32(1 / np.sqrt(energy))
+    return n

@@ -1,0 +1,100 @@
+"""Feature coding layers (Eqs. 5 to 7): a descriptor, or an atom, as a mixture of near atoms.
+
+    min over γ of  ½‖y − Vγ‖² + β Σ_j ζ_j|γ_j|   subject to  1ᵀγ = 1,   ζ_j = ‖y − v_j‖₂
+
+over the k atoms nearest to y. `LocalityCoder` solves it exactly; `LLCCoder` is the closed form of
+locality-constrained linear coding. Codes are k indices and k values a descriptor, never dense.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from ddlcn.errors import DDLCNError
+from ddlcn.kernels import locality
+from ddlcn.layers.threads import one_blas_thread
+
+_BLOCK = 512  # rows of the product with all atoms that are held at a time; no answer depends on it
+
+
+class Codes(NamedTuple):
+    """Sparse codes: row i mixes the atoms `indices[i]`, nearest first, with weights `values[i]`."""
+
+    indices: np.ndarray  # (n, k) int32
+    values: np.ndarray  # (n, k) float32
+
+    def dense(self, n_atoms: int) -> np.ndarray:
+        """The codes as an (n, n_atoms) array."""
+        out = np.zeros((len(self.indices), n_atoms), np.float32)
+        np.put_along_axis(out, self.indices.astype(np.int64), self.values, axis=1)
+        return out
+
+
+class LocalityCoder(BaseEstimator):
+    """Exact locality-constrained codes (Eqs. 5 to 7). Stateless: the atoms are an argument.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        k, the number of nearest atoms that may take part.
+    beta : float
+        β, the price of using far atoms.
+
+    Examples
+    --------
+    >>> codes = LocalityCoder(n_neighbors=2, beta=0.01).encode([[0.25, 0.0]], [[0.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
+    >>> codes.indices, codes.values.round(3)
+    (array([[0, 1]], dtype=int32), array([[0.755, 0.245]], dtype=float32))
+    """
+
+    def __init__(self, n_neighbors: int = 15, beta: float = 0.01) -> None:
+        self.n_neighbors = n_neighbors
+        self.beta = beta
+
+    def encode(self, Y: ArrayLike, atoms: ArrayLike) -> Codes:
+        """Codes of the rows of `Y` over the rows of `atoms`."""
+        if not self.beta >= 0:
+            raise DDLCNError(f"beta={self.beta}: must be zero or positive")
+        return _encode(Y, atoms, self.n_neighbors, beta=float(self.beta), epsilon=0.0)
+
+
+class LLCCoder(BaseEstimator):
+    """LLC's closed form: (C + ε tr(C) I)γ ∝ 1 over the k nearest atoms, summing to one. Stateless.
+
+    Examples
+    --------
+    >>> codes = LLCCoder(n_neighbors=2).encode([[0.25, 0.0]], [[0.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
+    >>> codes.values.round(3)
+    array([[0.75, 0.25]], dtype=float32)
+    """
+
+    def __init__(self, n_neighbors: int = 15, epsilon: float = 1e-4) -> None:
+        self.n_neighbors = n_neighbors
+        self.epsilon = epsilon
+
+    def encode(self, Y: ArrayLike, atoms: ArrayLike) -> Codes:
+        """Codes of the rows of `Y` over the rows of `atoms`."""
+        if not self.epsilon >= 0:
+            raise DDLCNError(f"epsilon={self.epsilon}: must be zero or positive")
+        return _encode(Y, atoms, self.n_neighbors, beta=-1.0, epsilon=float(self.epsilon))
+
+
+def _encode(Y: ArrayLike, atoms: ArrayLike, n_neighbors: int, beta: float, epsilon: float) -> Codes:
+    Y = np.ascontiguousarray(Y, dtype=np.float32)
+    atoms = np.ascontiguousarray(atoms, dtype=np.float32)
+    if n_neighbors < 1 or len(atoms) < 1:
+        raise DDLCNError(f"n_neighbors={n_neighbors} over {len(atoms)} atoms: both must be at least 1")
+    k = min(n_neighbors, len(atoms))
+    indices, values = np.empty((len(Y), k), np.int32), np.empty((len(Y), k), np.float32)
+    squares = np.einsum("ij,ij->i", atoms, atoms)
+    with one_blas_thread():
+        for start in range(0, len(Y), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            locality.encode(
+                Y[rows], atoms, squares, Y[rows] @ atoms.T, k, beta, epsilon, indices[rows], values[rows]
+            )
+    return Codes(indices, values)

@@ -1,0 +1,190 @@
+"""Dictionary learning layers (Eqs. 2 to 4).
+
+    min over D, α_i of  (1/n) Σ_i ½‖y_i − Dα_i‖²   subject to  ‖α_i‖₁ ≤ λ,  ‖d_j‖₂ ≤ 1
+
+The first layer learns a dictionary for each class from its descriptors (Eq. 2); a deeper layer learns one
+from the atoms of the layer before (Eqs. 3 and 4). Samples and atoms are rows here; the paper writes columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ddlcn.errors import DDLCNError
+from ddlcn.kernels import l1ball
+from ddlcn.layers.threads import one_blas_thread
+
+
+def l1_ball_codes(Y: ArrayLike, atoms: ArrayLike, l1_radius: float = 0.35) -> np.ndarray:
+    """Exact codes of min ½‖y − Dα‖² subject to ‖α‖₁ ≤ radius, one row for each row of `Y`.
+
+    >>> l1_ball_codes([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], l1_radius=0.35)
+    array([[0.35, 0.  ]])
+    """
+    Y, atoms = np.asarray(Y, dtype=np.float64), np.asarray(atoms, dtype=np.float64)
+    return l1ball.l1_ball_codes(atoms @ atoms.T, Y @ atoms.T, Y.shape[1], float(l1_radius))
+
+
+class L1BallDictionary(TransformerMixin, BaseEstimator):
+    """A dictionary under the L1-ball constraint (Eqs. 2 to 4), by alternating exact minimisation.
+
+    Each pass codes all samples exactly (homotopy) and then minimises over each atom in turn, so the
+    objective never rises. Atoms that no sample uses are moved to the samples that are explained worst.
+
+    Parameters
+    ----------
+    n_atoms : int
+        More atoms than samples are allowed: the surplus starts between pairs of samples.
+    l1_radius : float
+        λ, the radius of the L1 ball.
+    max_passes, tol : int, float
+        Stop after so many passes, or when a pass lowers the objective by less than `tol` of itself.
+    random_state : int, RandomState or None
+        Seeds the choice of the first atoms.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_atoms, n_features)
+    objective_path_ : ndarray
+        The objective of the codes found in each pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.random.default_rng(0).normal(size=(50, 8))
+    >>> dictionary = L1BallDictionary(n_atoms=3, random_state=0).fit(Y)
+    >>> dictionary.components_.shape, dictionary.transform(Y).shape
+    ((3, 8), (50, 3))
+    """
+
+    def __init__(
+        self,
+        n_atoms: int = 15,
+        l1_radius: float = 0.35,
+        max_passes: int = 100,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.l1_radius = l1_radius
+        self.max_passes = max_passes
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, Y: ArrayLike, y: object = None) -> L1BallDictionary:
+        """Learn the atoms of the samples in the rows of `Y`."""
+        Y = validate_data(self, Y, dtype=np.float32, order="C")
+        if self.n_atoms < 1 or not self.l1_radius > 0:
+            raise DDLCNError(
+                f"n_atoms={self.n_atoms} and l1_radius={self.l1_radius} must be positive numbers"
+            )
+        rng = check_random_state(self.random_state)
+        with one_blas_thread():
+            self.components_, path = _learn(
+                Y, _first_atoms(Y, self.n_atoms, rng), float(self.l1_radius), self.max_passes, self.tol
+            )
+        self.objective_path_ = np.array(path)
+        self.n_iter_ = len(path)
+        return self
+
+    def transform(self, Y: ArrayLike) -> np.ndarray:
+        """Exact L1-ball codes of the rows of `Y`, dense."""
+        check_is_fitted(self)
+        return l1_ball_codes(validate_data(self, Y, reset=False), self.components_, self.l1_radius)
+
+
+class ClasswiseDictionary(BaseEstimator):
+    """The first layer's dictionary: one `L1BallDictionary` a class, side by side (Eq. 2).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_classes * atoms_per_class, n_features)
+    atom_classes_ : ndarray
+        The class that each atom was learnt from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.random.default_rng(0).normal(size=(60, 8))
+    >>> dictionary = ClasswiseDictionary(atoms_per_class=2, random_state=0).fit(Y, np.repeat([3, 5, 7], 20))
+    >>> dictionary.atom_classes_
+    array([3, 3, 5, 5, 7, 7])
+    """
+
+    def __init__(
+        self,
+        atoms_per_class: int = 15,
+        l1_radius: float = 0.35,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.atoms_per_class = atoms_per_class
+        self.l1_radius = l1_radius
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, Y: ArrayLike, y: ArrayLike) -> ClasswiseDictionary:
+        """Learn atoms for the samples `Y` of each class in `y`."""
+        Y, y = validate_data(self, Y, y, dtype=np.float32, order="C")
+        classes, codes = np.unique(y, return_inverse=True)
+        seeds = class_seeds(self.random_state, len(classes))
+        dictionaries = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._one(seed).fit)(Y[codes == c]) for c, seed in enumerate(seeds)
+        )
+        self.components_ = np.concatenate([d.components_ for d in dictionaries])
+        self.atom_classes_ = np.repeat(classes, self.atoms_per_class)
+        return self
+
+    def _one(self, seed: int) -> L1BallDictionary:
+        return L1BallDictionary(self.atoms_per_class, self.l1_radius, random_state=seed)
+
+
+def class_seeds(random_state: int | np.random.RandomState | None, n_classes: int) -> np.ndarray:
+    """A seed for each class, so that classes can be learnt in any order and on any number of threads."""
+    return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_classes)
+
+
+def _first_atoms(Y: np.ndarray, n_atoms: int, rng: np.random.RandomState) -> np.ndarray:
+    """Distinct samples, far apart (k-means++ on directions); a surplus starts midway between two samples."""
+    lengths = np.linalg.norm(Y, axis=1, keepdims=True)
+    directions = Y / np.maximum(lengths, 1e-12)
+    chosen = np.empty((n_atoms, Y.shape[1]), np.float32)
+    # what an atom in direction d leaves of y is largest where y is long and far from d
+    weight = lengths.ravel().astype(np.float64) ** 2
+    far = np.ones(len(Y))
+    for j in range(n_atoms):
+        share = np.cumsum(weight * far)
+        if share[-1] > 1e-9:
+            pick = np.searchsorted(share, rng.uniform() * share[-1], side="right")
+            chosen[j] = directions[min(pick, len(Y) - 1)]
+        else:
+            a, b = rng.randint(len(Y), size=2)
+            middle = directions[a] + rng.uniform(0.25, 0.75) * (directions[b] - directions[a])
+            chosen[j] = middle / max(np.linalg.norm(middle), 1e-12)
+        far = np.minimum(far, np.maximum(1 - np.abs(directions @ chosen[j]) - 1e-6, 0))
+    return chosen
+
+
+def _learn(
+    Y: np.ndarray, atoms: np.ndarray, radius: float, max_passes: int, tol: float
+) -> tuple[np.ndarray, list[float]]:
+    atoms = atoms.astype(np.float64)
+    losses = np.empty(len(Y))
+    path: list[float] = []
+    for _ in range(max(1, max_passes)):
+        correlations = Y @ atoms.T.astype(np.float32)
+        products, samples = l1ball.accumulate(Y, atoms @ atoms.T, correlations, radius, losses)
+        path.append(float(losses.mean()))
+        if len(path) > 1 and path[-2] - path[-1] <= tol * path[-2]:
+            break
+        l1ball.update_atoms(atoms, products, samples)
+        unused = np.flatnonzero(np.diag(products) <= l1ball.TINY)
+        worst = np.argsort(-losses, kind="stable")[: len(unused)]
+        lengths = np.linalg.norm(Y[worst], axis=1, keepdims=True)
+        atoms[unused[: len(worst)]] = Y[worst] / np.maximum(lengths, 1e-12)
+    return atoms.astype(np.float32), path

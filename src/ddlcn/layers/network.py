@@ -1,0 +1,148 @@
+"""Algorithm 1: the stack of coding layers, its augmentation, and the image feature it gives.
+
+The code γ(v_j) of a descriptor at atom j is augmented to γ(v_j)·[1, c_j], where c_j lists the layer-2 code
+g_j of atom j, each entry followed by its own augmentation from layer 3, and so on. c_j depends on j alone.
+
+**The collapse.** With M_j = max_i γ_i(j) and m_j = min_i γ_i(j) over a cell, max-pooling a constant times a
+code is `max_i γ_i(j)·a = a·M_j` for a ≥ 0 and `a·m_j` for a < 0. So the inner product of two pooled,
+augmented features, Σ_j Σ_{a in [1, c_j]}, is that of the short features
+
+    [ M_j·‖[1, c_j]⁺‖,  m_j·‖[1, c_j]⁻‖ ]
+
+and so is their length. A linear SVM sees no difference: in the paper's formula depth reweights atoms and
+adds a min-pooled channel, no more. `expand=True` builds the literal vector all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from ddlcn.kernels import pooling
+from ddlcn.layers.coding import Codes
+from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.sift import Descriptors
+
+
+class Coder(Protocol):
+    """What a layer codes with: `LocalityCoder`, `LLCCoder`, or anything alike."""
+
+    def encode(self, Y: ArrayLike, atoms: ArrayLike) -> Codes:
+        """Codes of the rows of `Y` over the rows of `atoms`."""
+        ...
+
+
+class Network:
+    """Learnt dictionaries and their coders, from descriptors to an image feature.
+
+    Parameters
+    ----------
+    dictionaries : sequence of arrays (n_atoms, n_features)
+        V, U, …: a dictionary for each layer, each learnt on the atoms of the one before.
+    coders : sequence of coders
+        One for each layer.
+    pyramid : SpatialPyramid
+    min_channel : bool
+        Pool plain minima beside the maxima, whatever the depth.
+    expand : bool
+        Give the literal augmented vector of Algorithm 1 instead of its exact short form.
+    """
+
+    def __init__(
+        self,
+        dictionaries: Sequence[np.ndarray],
+        coders: Sequence[Coder],
+        pyramid: SpatialPyramid,
+        min_channel: bool = False,
+        expand: bool = False,
+    ) -> None:
+        self.dictionaries = list(dictionaries)
+        self.coders = list(coders)
+        self.pyramid = pyramid
+        self.min_channel = min_channel
+        self.expand = expand
+
+    @cached_property
+    def tables(self) -> list[np.ndarray]:
+        """Codes of each layer's atoms over the next layer's: (s1, s2), (s2, s3), …"""
+        return [
+            coder.encode(atoms, deeper).dense(len(deeper))
+            for atoms, deeper, coder in zip(
+                self.dictionaries[:-1], self.dictionaries[1:], self.coders[1:], strict=True
+            )
+        ]
+
+    @cached_property
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """‖[1, c_j]⁺‖ and ‖[1, c_j]⁻‖ for each first-layer atom; the second is empty if all are zero."""
+        positive, negative = np.ones(len(self.dictionaries[-1])), np.zeros(len(self.dictionaries[-1]))
+        for table in reversed(self.tables):
+            up, down = np.maximum(table, 0.0) ** 2, np.minimum(table, 0.0) ** 2
+            positive, negative = 1 + up @ positive + down @ negative, up @ negative + down @ positive
+        if self.min_channel:
+            negative = negative + 1
+        if not negative.any():
+            negative = np.empty(0)
+        return np.sqrt(positive).astype(np.float32), np.sqrt(negative).astype(np.float32)
+
+    @cached_property
+    def augmentation(self) -> np.ndarray:
+        """[1, c_j] of each first-layer atom: (s1, 1 + s2·(1 + s3·(…)))."""
+        deeper = np.ones((len(self.dictionaries[-1]), 1), np.float32)
+        for table in reversed(self.tables):
+            below = (table[:, :, None] * deeper).reshape(len(table), -1)
+            deeper = np.hstack([np.ones((len(table), 1), np.float32), below])
+        return deeper
+
+    @property
+    def n_features(self) -> int:
+        """Length of an image feature."""
+        n_atoms, cells = len(self.dictionaries[0]), self.pyramid.n_cells
+        if self.expand:
+            return cells * (self.augmentation.size + (n_atoms if self.min_channel else 0))
+        return cells * n_atoms * (2 if self.weights[1].size else 1)
+
+    def encode(self, values: np.ndarray) -> Codes:
+        """First-layer codes of descriptors."""
+        return self.coders[0].encode(values, self.dictionaries[0])
+
+    def rows(self, images: Sequence[Descriptors]) -> csr_array:
+        """Features of images, one sparse row of unit length each."""
+        codes = self.encode(np.concatenate([image.values for image in images]))
+        ends = np.cumsum([len(image.values) for image in images])
+        indptr, columns, data = [0], [], []
+        size = self.n_features
+        row_columns, row_data = np.empty(size, np.int32), np.empty(size, np.float32)
+        for image, end in zip(images, ends, strict=True):
+            own = slice(end - len(image.values), end)
+            maximum, minimum = self.pyramid.pool(
+                Codes(codes.indices[own], codes.values[own]),
+                image.positions,
+                image.shape,
+                len(self.dictionaries[0]),
+            )
+            if self.expand:
+                row = self._expanded(maximum, minimum)
+                found = np.flatnonzero(row)
+                columns.append(found.astype(np.int32))
+                data.append(row[found])
+            else:
+                n = pooling.weighted_row(maximum, minimum, *self.weights, row_columns, row_data)
+                columns.append(row_columns[:n].copy())
+                data.append(row_data[:n].copy())
+            indptr.append(indptr[-1] + len(columns[-1]))
+        arrays = (np.concatenate(data), np.concatenate(columns), np.array(indptr))
+        return csr_array(arrays, shape=(len(images), size))
+
+    def _expanded(self, maximum: np.ndarray, minimum: np.ndarray) -> np.ndarray:
+        factors = self.augmentation
+        literal = np.where(factors >= 0, factors * maximum[:, :, None], factors * minimum[:, :, None])
+        row = literal.reshape(len(maximum), -1)
+        if self.min_channel:
+            row = np.hstack([row, minimum])
+        return row.ravel() / max(float(np.linalg.norm(row)), 1e-30)
