@@ -15,7 +15,10 @@ def objective(y, V, gamma, beta):
 
 
 def code(y, V, beta):
-    """By the independent solver; V holds the k nearest atoms as rows."""
+    """By the independent solver; if β = 0, least squares on the affine span of V, the k nearest atoms."""
+    if beta == 0:
+        t = np.linalg.lstsq((V[1:] - V[0]).T, y - V[0], rcond=None)[0]
+        return np.r_[1 - t.sum(), t]
     return minimise(V @ V.T, V @ y, weights=beta * np.linalg.norm(V - y, axis=1), total=1.0)
 
 
