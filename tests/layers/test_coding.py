@@ -93,6 +93,22 @@ def test_degenerate(case, beta):
     assert_exact(Y, atoms, beta, tolerance=1e-5 * max(1, np.abs(atoms).max() ** 2))
 
 
+@pytest.mark.parametrize("beta", [0.001, 0.01, 0.15, 1.0])
+def test_many_atoms_in_few_dimensions(beta):
+    """Up to 15 neighbours in 1 to 6 dimensions, on a grid or at random: C is singular and ties abound."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        m, q = rng.integers(1, 7), rng.integers(1, 25)
+        rows = rng.integers(-1, 2, (q + 5, m)) if seed % 2 else rng.normal(size=(q + 5, m))
+        Y, atoms = rows.astype(np.float32), rows[5:].astype(np.float32)
+        codes = LocalityCoder(beta=beta).encode(Y, atoms)
+        assert_allclose(codes.values.sum(1, dtype=float), 1, atol=1e-5)
+        for y, chosen, gamma in zip(Y.astype(float), codes.indices, codes.values.astype(float), strict=True):
+            V = atoms[chosen].astype(float)
+            scale = max(1, ((V - y) ** 2).sum(1).max())
+            assert locality.kkt_residual(y, V, gamma, beta) <= 1e-5 * scale
+
+
 @pytest.mark.parametrize("beta", [0.001, 0.01, 0.15, 10.0])
 def test_a_descriptor_that_is_an_atom_is_that_atom(beta):
     atoms = points(11, 40)
