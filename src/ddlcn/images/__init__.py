@@ -1,1 +1,13 @@
-"""Placeholder, replaced as the flow is built."""
+"""Images in: find them, load them with their labels, and decode each safely to grey.
+
+A collection is a folder per class, a CSV manifest, an IDX pair or an ``.npz`` file (:func:`load_images`);
+images without labels are files and folders (:func:`find_images`). Broken files are left out, each with its
+reason.
+"""
+
+from ddlcn.images.decode import MAX_PIXELS, check_image, read_grey, value_range
+from ddlcn.images.files import find_images
+from ddlcn.images.imageset import ImageSet
+from ddlcn.images.load import load_images
+
+__all__ = ["MAX_PIXELS", "ImageSet", "check_image", "find_images", "load_images", "read_grey", "value_range"]

@@ -1,0 +1,103 @@
+"""Find image files: below a folder, in a folder per class, or in a CSV manifest."""
+
+import csv
+import os
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ddlcn.errors import DDLCNError
+from ddlcn.images.imageset import ImageSet
+
+SUFFIXES = (
+    *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
+)
+# Extended Yale B ships a picture of each person without flash, which is for calibration and no data.
+NO_DATA = ("*_Ambient.pgm",)
+
+
+def find_images(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[str], int]:
+    """Return the image files that are named or lie below the named folders, and how many were passed over.
+
+    A folder's images are sorted, and its hidden and non-image files passed over. A file that is named is
+    always returned, so that reading it can say what ails it.
+
+    >>> find_images(["b.png", "a.png"])
+    (['b.png', 'a.png'], 0)
+    """
+    given = [Path(path) for path in paths]
+    found = [file for path in given for file in (_walk(path, _real(path)) if path.is_dir() else [path])]
+    images = [str(file) for file in found if file]
+    if not images:
+        named = ", ".join(repr(str(path)) for path in given) or "an empty list"
+        raise DDLCNError(f"no images in {named}; name image files, or folders that hold some")
+    return images, len(found) - len(images)
+
+
+def read_folder(root: Path) -> ImageSet:
+    """Read a folder that holds a folder of images per class."""
+    classes = {entry.name for entry in root.iterdir() if entry.is_dir() and _ours(entry, _real(root))}
+    if not classes:
+        raise DDLCNError(f"{str(root)!r} has no folder per class; sort the images into one for each class")
+    found = list(_walk(root, _real(root)))
+    images = [file for file in found if file and file.parent != root]
+    labels = [file.relative_to(root).parts[0] for file in images]
+    if empty := sorted(classes - set(labels)):
+        raise DDLCNError(f"class folder {str(root / empty[0])!r} has no images; add some or remove it")
+    return ImageSet.of(images, labels, str(root), len(found) - len(images))
+
+
+def read_manifest(path: Path) -> ImageSet:
+    """Read a CSV file of paths, relative to its own folder, and labels."""
+    name = f"manifest {str(path)!r}"
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+    except UnicodeDecodeError:
+        raise DDLCNError(f"{name} is not UTF-8; save it as UTF-8") from None
+    except csv.Error as error:
+        raise DDLCNError(f"{name}, line {reader.line_num}: {error}; mend the line") from None
+    header = ["path", "label"]
+    if rows and not {"path", "label"}.isdisjoint(first := [cell.lower() for cell in rows[0][1]]):
+        header, rows = first, rows[1:]
+        if not {"path", "label"} <= set(header):
+            raise DDLCNError(f"{name} has the columns {', '.join(header)}; it needs path and label")
+    if not rows:
+        raise DDLCNError(f"{name} lists no images; give it lines of path,label")
+    path_at, label_at = header.index("path"), header.index("label")
+    for line, row in rows:
+        if len(row) != len(header) or not row[path_at] or not row[label_at]:
+            raise DDLCNError(
+                f"{name}, line {line}: {','.join(row)!r} is not {','.join(header)}; mend the line"
+            )
+    images = [path.parent / row[path_at] for _, row in rows]
+    return ImageSet.of(images, [row[label_at] for _, row in rows], str(path))
+
+
+def _walk(folder: Path, root: str, above: frozenset[str] = frozenset()) -> Iterator[Path | None]:
+    """Yield the images below a folder, sorted by name, and None for each entry passed over."""
+    above |= {_real(folder)}
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if not _ours(entry, root):
+            yield None
+        elif entry.is_dir():
+            circular = _real(entry) in above
+            yield from [None] if circular else _walk(entry, root, above)
+        else:
+            yield entry if entry.is_file() and _is_image(entry.name) else None
+
+
+def _ours(entry: Path, root: str) -> bool:
+    """Neither hidden nor a link that leads out of the root."""
+    inside = not entry.is_symlink() or Path(_real(entry)).is_relative_to(root)
+    return inside and not entry.name.startswith(".")
+
+
+def _is_image(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES) and not any(fnmatchcase(name, pattern) for pattern in NO_DATA)
+
+
+def _real(path: Path) -> str:
+    return os.path.realpath(path)  # unlike Path.resolve, never raises on circular links

@@ -1,0 +1,98 @@
+"""Images with their labels, however they were stored."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ddlcn.errors import DDLCNError
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Labelled images: ``images[i]`` is of class ``target_names[target[i]]``.
+
+    Attributes
+    ----------
+    images : paths, or an array whose first axis counts the images
+    target : codes into ``target_names``
+    target_names : names of the classes; numbers sorted by value, text by code point
+    paths : the files, or None if the images came as an array
+    source : the folder or file that was read
+    skipped : (path, reason) of each broken image
+    passed_over : how many hidden and non-image files there were
+
+    Examples
+    --------
+    >>> pets = ImageSet.of(["a.png", "b.png", "c.png", "d.png"], ["dog", "cat", "cat", "dog"])
+    >>> len(pets), pets.target_names.tolist(), pets.target.tolist()
+    (4, ['cat', 'dog'], [1, 0, 0, 1])
+    >>> train, test = pets.split(per_class=1, seed=0)
+    >>> train.labels.tolist(), sorted(train.images + test.images) == pets.images
+    (['dog', 'cat'], True)
+    """
+
+    images: Sequence[Any] | NDArray[Any]
+    target: NDArray[np.intp]
+    target_names: NDArray[np.str_]
+    paths: list[str] | None = None
+    source: str = ""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    passed_over: int = 0
+
+    @classmethod
+    def of(
+        cls, images: Sequence[Any] | NDArray[Any], labels: ArrayLike, source: str = "", passed_over: int = 0
+    ) -> "ImageSet":
+        """Build from images and one label each."""
+        names, target = np.unique(np.asarray(labels), return_inverse=True)
+        files = len(images) > 0 and isinstance(images[0], str | os.PathLike)
+        paths = [os.fspath(image) for image in images] if files else None
+        return cls(
+            images if paths is None else paths, target, names.astype(str), paths, source, [], passed_over
+        )
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    @property
+    def labels(self) -> NDArray[np.str_]:
+        """The name of each image's class."""
+        return self.target_names[self.target]
+
+    def take(self, rows: NDArray[np.intp]) -> "ImageSet":
+        """Return the images of the given rows; the classes stay as they are."""
+        array = isinstance(self.images, np.ndarray)
+        images = self.images[rows] if array else [self.images[row] for row in rows]  # type: ignore[call-overload]
+        paths = self.paths and [self.paths[row] for row in rows]
+        return replace(self, images=images, target=self.target[rows], paths=paths)
+
+    def split(self, per_class: int | float | None = None, seed: int = 0) -> tuple["ImageSet", "ImageSet"]:
+        """Draw images of each class for training; the rest are for testing.
+
+        Parameters
+        ----------
+        per_class : int, float or None
+            So many images of each class, or that fraction of each class, strictly between 0 and 1 and rounded
+            half up; None is one half.
+        seed : int
+            The same seed draws the same files, in whatever order they are listed.
+        """
+        share = 0.5 if per_class is None else per_class
+        if not (share >= 1 if isinstance(share, int | np.integer) else 0 < share < 1):
+            raise DDLCNError(f"per_class={per_class!r}; give a whole number, or a fraction between 0 and 1")
+        rng = np.random.default_rng(seed)
+        train = np.zeros(len(self), dtype=bool)
+        for code, name in enumerate(self.target_names):
+            rows = np.flatnonzero(self.target == code)
+            if self.paths:
+                rows = np.array(sorted(rows, key=self.paths.__getitem__), dtype=np.intp)
+            n = int(share) if share >= 1 else int(share * len(rows) + 0.5)
+            if not 0 < n < len(rows):
+                few = f"class {str(name)!r} has {len(rows)} image(s), too few for {n} to train and 1 to test"
+                raise DDLCNError(f"{few}; add images or change per_class={per_class!r}")
+            train[rng.permutation(rows)[:n]] = True
+        return self.take(np.flatnonzero(train)), self.take(np.flatnonzero(~train))

@@ -1,0 +1,130 @@
+"""Load labelled images from wherever they are, with the broken ones left out and accounted for."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ddlcn.errors import DDLCNError, ImageError
+from ddlcn.images.arrays import IDX_NAME, idx_in, read_idx, read_npz
+from ddlcn.images.decode import NOT_FINITE, check_image
+from ddlcn.images.files import read_folder, read_manifest
+from ddlcn.images.imageset import ImageSet
+
+Progress = Callable[[int, int], object]
+BLOCK = 32  # files a task: one alone takes less time than a task's start
+
+
+def load_images(
+    source: str | os.PathLike[str],
+    *,
+    part: Literal["train", "test"] | None = None,
+    strict: bool = False,
+    min_per_class: int = 1,
+    min_classes: int = 2,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> ImageSet:
+    """Load labelled images.
+
+    Parameters
+    ----------
+    source : path
+        - a folder with a folder of images per class, searched to any depth;
+        - a CSV manifest of paths, relative to its own folder, and labels, headed ``path,label`` or not;
+        - IDX images (``train-images-idx3-ubyte``), plain or gzipped, labels beside them, or their folder;
+        - an ``.npz`` file with arrays ``images`` (or ``X``, ``data``, ``x_train``) and ``labels`` (or ``y``,
+          ``target``, ``y_train``).
+    part : "train" or "test"
+        Which of two IDX pairs in a folder, or ``x_test`` of an ``.npz`` file; the training part unless said.
+        ``source`` of the result names the file that was taken.
+    strict : bool
+        Raise on a broken image rather than skip it.
+    min_per_class, min_classes : int
+        What must be left once broken images are skipped.
+    n_jobs : int or None
+        Threads that check the files.
+    progress : callable or None
+        Called with the files checked so far and their total.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/stripes.npz", images=np.eye(4).reshape(4, 2, 2), labels=["a", "b", "b", "a"])
+    ...     stripes = load_images(f"{folder}/stripes.npz")
+    >>> stripes.images.shape, stripes.target.tolist(), stripes.target_names.tolist()
+    ((4, 2, 2), [0, 1, 1, 0], ['a', 'b'])
+    """
+    try:
+        found = _read(Path(source), part)
+    except OSError as error:
+        name = error.filename or os.fspath(source)
+        raise DDLCNError(f"can't read {name!r} ({error.strerror or error}); check its permissions") from None
+    reasons = _check(found, n_jobs, progress)
+    names = found.paths or [f"{found.source}[{row}]" for row in range(len(found))]
+    skipped = [(name, reason) for name, reason in zip(names, reasons, strict=True) if reason]
+    if strict and skipped:
+        name, reason = skipped[0]
+        raise ImageError(f"{name!r} {reason} (strict: {len(skipped)} of {len(found)} images are broken)")
+    if skipped:
+        good = np.flatnonzero([reason is None for reason in reasons])
+        found = replace(found.take(good), skipped=skipped)
+    _check_classes(found, min_per_class, min_classes)
+    return found
+
+
+def _read(source: Path, part: str | None) -> ImageSet:
+    """Read names and labels, and arrays; image files are not opened yet."""
+    if part not in (None, "train", "test"):
+        raise DDLCNError(f"part={part!r}: give 'train' or 'test'")
+    if source.is_dir():
+        idx = idx_in(source, part)
+        return read_idx(idx) if idx else read_folder(source)
+    if not source.exists():
+        raise DDLCNError(f"{str(source)!r} does not exist; check the path")
+    if IDX_NAME.search(source.name):
+        return read_idx(source)
+    if source.suffix.lower() == ".csv":
+        return read_manifest(source)
+    if source.suffix.lower() == ".npz":
+        return read_npz(source, part)
+    raise DDLCNError(
+        f"{str(source)!r} is no collection of images; give a folder with a folder per class, "
+        "a .csv manifest, *-images-idx3-ubyte[.gz] or .npz"
+    )
+
+
+def _check(found: ImageSet, n_jobs: int | None, progress: Progress | None) -> list[str | None]:
+    """Return what ails each image, or None."""
+    if found.paths is None:
+        return [None if np.isfinite(image).all() else NOT_FINITE for image in found.images]
+    reasons: list[str | None] = []
+    blocks = (found.paths[start : start + BLOCK] for start in range(0, len(found), BLOCK))
+    checks = (delayed(_check_block)(block) for block in blocks)
+    for block in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(checks):
+        reasons += block
+        if progress:
+            progress(len(reasons), len(found))
+    return reasons
+
+
+def _check_block(paths: list[str]) -> list[str | None]:
+    return [check_image(path) for path in paths]
+
+
+def _check_classes(found: ImageSet, min_per_class: int, min_classes: int) -> None:
+    """Raise if too few classes, or too few images of a class, are left."""
+    counts = np.bincount(found.target, minlength=len(found.target_names))
+    lost = [f" ({len(found.skipped)} broken, first {path!r}: it {why})" for path, why in found.skipped[:1]]
+    for name, count in zip(found.target_names, counts, strict=True):
+        if count < min_per_class:
+            few = f"class {str(name)!r} has {count} usable image(s), {min_per_class} needed{''.join(lost)}"
+            raise DDLCNError(f"{few}; add images to {found.source!r} or remove the class")
+    if len(counts) < min_classes:
+        only = ", ".join(found.target_names)
+        raise DDLCNError(f"{found.source!r} has only {len(counts)} class(es), {only}; add classes")

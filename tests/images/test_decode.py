@@ -1,0 +1,299 @@
+"""Every kind of pixel becomes the same grey, and every kind of broken file one clear line."""
+
+import io
+import os
+import struct
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from PIL import Image, ImageFile
+
+from ddlcn.errors import ImageError
+from ddlcn.images import MAX_PIXELS, check_image, decode, read_grey, value_range
+
+RGB = np.random.default_rng(0).integers(0, 256, (12, 9, 3), dtype=np.uint8)
+LUMA = (RGB / 255) @ [0.299, 0.587, 0.114]
+
+
+def saved(path: Path, image: Image.Image, **options) -> Path:
+    image.save(path, **options)
+    return path
+
+
+def tiff(dtype: str, pixels: np.ndarray, sample_format: int) -> bytes:
+    """An uncompressed grey TIFF, so that no mode depends on what Pillow can write."""
+    end, (height, width) = dtype[0], pixels.shape
+    body = pixels.astype(dtype).tobytes()
+    values = {
+        256: width,
+        257: height,
+        258: np.dtype(dtype).itemsize * 8,
+        259: 1,
+        262: 1,
+        273: 8,
+        277: 1,
+        278: height,
+        279: len(body),
+        339: sample_format,
+    }
+    entries = b"".join(struct.pack(end + "HHII", tag, 4, 1, value) for tag, value in values.items())
+    head = (b"II*\0" if end == "<" else b"MM\0*") + struct.pack(end + "I", 8 + len(body))
+    return head + body + struct.pack(end + "H", len(values)) + entries + bytes(4)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.bmp", "a.tif", "a.ppm", "a.webp"])
+def test_rgb_file_is_weighed_without_rounding(tmp_path, name):
+    grey = read_grey(saved(tmp_path / name, Image.fromarray(RGB), lossless=True))
+    assert grey.dtype == np.float32
+    assert grey.flags.c_contiguous
+    np.testing.assert_allclose(grey, LUMA, atol=1e-6)
+    assert check_image(tmp_path / name) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "tolerance"),
+    [
+        ("1", "a.png", 0.51),
+        ("L", "a.pgm", 0.004),
+        ("LA", "a.png", 0.004),
+        ("P", "a.gif", 0.1),
+        ("RGBA", "a.png", 1e-6),
+        ("CMYK", "a.tif", 0.01),
+        ("YCbCr", "a.tif", 0.01),
+        ("L", "a.jpg", 0.03),
+        ("RGB", "a.jpg", 0.03),
+        ("CMYK", "a.jpg", 0.03),
+    ],
+)
+def test_every_mode_is_the_same_grey(tmp_path, mode, name, tolerance):
+    ramp = Image.linear_gradient("L").resize((32, 32)).convert("RGB")
+    image = ramp.convert(mode, dither=Image.Dither.NONE)
+    grey = read_grey(saved(tmp_path / name, image))
+    np.testing.assert_allclose(grey, np.asarray(ramp)[..., 0] / 255, atol=tolerance)
+
+
+def test_hsv_and_lab(tmp_path):
+    np.testing.assert_allclose(
+        decode._grey(*decode._pixels(Image.fromarray(RGB).convert("HSV"))), LUMA, atol=0.03
+    )
+    white, black = (saved(tmp_path / f"{i}.tif", Image.new("LAB", (2, 2), (i, 128, 128))) for i in (255, 0))
+    assert read_grey(white).min() > 0.99
+    assert read_grey(black).max() < 0.01
+
+
+@pytest.mark.parametrize("dtype", ["<u2", ">u2"])
+def test_16_bit(tmp_path, dtype):
+    pixels = np.array([[0, 256, 65535], [1, 32768, 77]])
+    (tmp_path / "a.tif").write_bytes(tiff(dtype, pixels, 1))
+    (tmp_path / "a.pgm").write_bytes(b"P5 3 2 65535\n" + pixels.astype(">u2").tobytes())
+    saved(tmp_path / "a.png", Image.fromarray(pixels.astype(np.uint16)))
+    for path in tmp_path.iterdir():
+        np.testing.assert_allclose(read_grey(path), pixels / 65535, atol=1e-7)
+    assert read_grey(pixels.astype(dtype)).tolist() == read_grey(tmp_path / "a.png").tolist()
+
+
+@pytest.mark.parametrize("white", [1, 255, 65535, 1e6])
+def test_float_file_has_the_least_scale_that_holds_it(tmp_path, white):
+    pixels = np.array([[0.0, 0.25], [0.5, 1.0]])
+    (tmp_path / "a.tif").write_bytes(tiff("<f4", pixels * white, 3))
+    np.testing.assert_allclose(read_grey(tmp_path / "a.tif"), pixels, atol=1e-6)
+
+
+def test_signed_and_nan_files(tmp_path):
+    (tmp_path / "signed.tif").write_bytes(tiff("<i4", np.array([[-65535, 0, 65535]]), 2))
+    np.testing.assert_allclose(read_grey(tmp_path / "signed.tif"), [[0, 0.5, 1]])
+    (tmp_path / "nan.tif").write_bytes(tiff("<f4", np.array([[0, np.nan]]), 3))
+    assert "NaN or infinite pixels" in (check_image(tmp_path / "nan.tif") or "")
+
+
+def test_transparency_is_laid_over_white(tmp_path):
+    clear = Image.new("RGBA", (1, 1), (0, 0, 0, 0))
+    half = Image.new("RGBA", (1, 1), (0, 0, 0, 51))
+    palette = Image.new("P", (2, 1))
+    palette.putpalette([0, 0, 0, 0, 0, 0])
+    palette.putpixel((1, 0), 1)
+    deep = Image.fromarray(np.array([[7, 0]], dtype=np.uint16))
+    assert read_grey(saved(tmp_path / "a.png", clear)) == 1
+    assert read_grey(saved(tmp_path / "b.png", half)) == pytest.approx(0.8)
+    assert read_grey(saved(tmp_path / "c.png", palette, transparency=0)).tolist() == [[1, 0]]
+    assert read_grey(saved(tmp_path / "d.png", palette, transparency=b"\x00\xff")).tolist() == [[1, 0]]
+    assert read_grey(saved(tmp_path / "e.png", Image.new("L", (1, 1), 9), transparency=9)) == 1
+    assert read_grey(saved(tmp_path / "f.png", deep, transparency=7)).tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tif", "a.webp"])
+def test_exif_turns_the_image_upright(tmp_path, name):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = saved(tmp_path / name, Image.linear_gradient("L").resize((32, 16)), exif=exif)
+    grey = read_grey(path)
+    assert grey.shape == (32, 16)
+    assert grey[:, 0].min() > 0.8  # what was at the bottom is at the left
+    assert grey[:, -1].max() < 0.2
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
+def test_damaged_exif_does_not_lose_the_image(tmp_path):
+    path = saved(tmp_path / "a.jpg", Image.new("L", (4, 4), 255), exif=b"Exif\0\0II*\0\xff\xff\xff\xffjunk")
+    assert read_grey(path).min() == 1
+
+
+def test_first_frame(tmp_path):
+    frames = [Image.new("L", (2, 2), value) for value in (255, 0)]
+    for name in ("a.gif", "a.tif", "a.webp", "a.png"):
+        path = saved(tmp_path / name, frames[0], save_all=True, append_images=frames[1:])
+        assert read_grey(path).min() > 0.98
+
+
+def broken_files(folder: Path) -> dict[str, str]:
+    """Broken files by name, each with a word of its message."""
+    noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    for name in ("cut.png", "cut.jpg", "cut.gif", "cut.bmp", "cut.tif", "cut.ppm", "cut.webp"):
+        path = saved(folder / name, Image.fromarray(noise))
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    (folder / "empty.png").touch()
+    (folder / "text.png").write_text("no image at all")
+    (folder / "page.png").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
+    (folder / "no pixels.pgm").write_bytes(b"P5 0 0 255\n")
+    (folder / "bomb.pgm").write_bytes(b"P5 1000000 1000000 255\n")
+    (folder / "just over.pgm").write_bytes(b"P5 10001 10000 255\n")
+    (folder / "two\nlines.png").touch()
+    (folder / "folder.png").mkdir()
+    os.mkfifo(folder / "pipe.png")
+    return {
+        "empty.png": "empty",
+        "text.png": "known kind",
+        "page.png": "known kind",
+        "bomb.pgm": "decompression bomb",
+        "just over.pgm": "decompression bomb",
+        "folder.png": "folder",
+        "missing.png": "does not exist",
+        "pipe.png": "no regular file",
+        "nul\0.png": "does not exist",
+    } | {
+        path.name: "replace|no pixels|damaged"
+        for path in folder.iterdir()
+        if path.name.startswith(("cut", "two", "no"))
+    }
+
+
+@pytest.mark.parametrize("action", ["error", "ignore"])
+def test_broken_files_are_one_line(tmp_path, action):
+    limits = Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES
+    with warnings.catch_warnings():
+        warnings.simplefilter(action)
+        for name, word in broken_files(tmp_path).items():
+            with pytest.raises(ImageError, match=word) as caught:
+                read_grey(tmp_path / name)
+            assert "\n" not in str(caught.value)
+            assert str(caught.value) == f"{str(tmp_path / name)!r} {check_image(tmp_path / name)}"
+    assert limits == (Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES)
+
+
+def test_large_but_allowed_gives_no_warning(tmp_path):
+    """Pillow alone would warn of a decompression bomb from 90 million pixels."""
+    assert (Image.MAX_IMAGE_PIXELS or 0) < MAX_PIXELS
+    (tmp_path / "a.pbm").write_bytes(b"P4 10000 10000\n")
+    assert "truncated" in (check_image(tmp_path / "a.pbm") or "")
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_damage_is_an_image_error_or_an_image(tmp_path_factory, data):
+    file = io.BytesIO()
+    kind = data.draw(st.sampled_from(["PNG", "JPEG", "GIF", "BMP", "TIFF", "PPM", "WEBP"]))
+    Image.fromarray(RGB).save(file, kind)
+    content = bytearray(file.getvalue())
+    for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8)):
+        content[at] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "damaged"
+    path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    with suppress(ImageError):
+        grey = read_grey(path)
+        assert grey.ndim == 2
+        assert 0 <= grey.min() <= grey.max() <= 1
+
+
+def test_threads_agree(tmp_path):
+    paths = [saved(tmp_path / f"{i}.jpg", Image.fromarray(np.roll(RGB, i))) for i in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        for one, many in zip(map(read_grey, paths), pool.map(read_grey, paths), strict=True):
+            np.testing.assert_array_equal(one, many)
+
+
+def test_arrays_by_dtype_and_shape():
+    np.testing.assert_allclose(read_grey(RGB), LUMA, atol=1e-6)
+    np.testing.assert_allclose(read_grey(RGB.astype(np.uint16) * 257), LUMA, atol=1e-6)
+    np.testing.assert_allclose(read_grey(RGB / 255), LUMA, atol=1e-6)
+    np.testing.assert_allclose(read_grey(RGB.astype(np.int64), value_range=(0, 255)), LUMA, atol=1e-6)
+    np.testing.assert_array_equal(read_grey(RGB[..., :1]), read_grey(RGB[..., 0]))
+    assert read_grey(np.array([[True, False]])).tolist() == [[1, 0]]
+    assert read_grey([[0.0, 1.0]]).tolist() == [[0, 1]]
+    assert read_grey(np.asfortranarray(RGB[..., 0])).flags.c_contiguous
+
+
+@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)), st.integers(0, 255))
+def test_grey_colours_are_exactly_grey(grey, alpha):
+    colour = np.repeat(grey[..., None], 3, axis=2)
+    opaque, clear = (np.dstack([colour, np.full_like(grey, value)]) for value in (255, 0))
+    np.testing.assert_array_equal(read_grey(colour), read_grey(grey))
+    np.testing.assert_array_equal(read_grey(opaque), read_grey(grey))
+    assert (read_grey(clear) == 1).all()
+    some = read_grey(np.dstack([colour, np.full_like(grey, alpha)]))
+    assert ((some >= read_grey(grey) - 1e-6) & (some <= 1)).all()
+
+
+@given(hnp.arrays(np.float64, (3, 4), elements=st.floats(-1e6, 1e6)))
+def test_value_range_maps_to_the_unit_interval(pixels):
+    low, high = value_range([pixels, "ignored.png", RGB])
+    assert low <= pixels.min() <= pixels.max() <= high
+    grey = read_grey(pixels, value_range=(low, high))
+    assert 0 <= grey.min() <= grey.max() <= 1
+
+
+def test_value_range_of_nothing_and_of_a_constant():
+    assert value_range([]) == value_range([RGB, "a.png", Path("b.png")]) == (0, 1)
+    assert value_range(np.full((2, 3, 3), 7.0)) == (7, 8)
+    with pytest.raises(ImageError, match="image number 1 has NaN"):
+        value_range([np.zeros((2, 2)), np.full((2, 2), np.nan)])
+
+
+@pytest.mark.parametrize(
+    ("array", "word"),
+    [
+        (np.zeros(4), "is no image"),
+        (np.zeros((2, 2, 2)), "is no image"),
+        (np.zeros((1, 2, 2, 3)), "is no image"),
+        (np.zeros((0, 3)), "no pixels"),
+        (np.array([[np.nan]]), "NaN or infinite pixels"),
+        (np.array([[np.inf, 0]]), "NaN or infinite pixels"),
+        (np.array([[1e300]]), "NaN or infinite pixels"),
+        (np.array([[1j]]), "no numbers"),
+        (np.array([["a"]]), "no numbers"),
+        (np.array([[None]]), "no numbers"),
+        ([[1, 2], [3]], "give a path or an array"),
+        (None, "is no image"),
+    ],
+)
+def test_unusable_arrays_are_one_line(array, word):
+    with pytest.raises(ImageError, match=word) as caught:
+        read_grey(array)
+    assert "\n" not in str(caught.value)
+
+
+def test_empty_value_range():
+    with pytest.raises(ImageError, match="value_range"):
+        read_grey(np.zeros((2, 2)), value_range=(1, 1))
+
+
+def test_blocks_leave_no_seam(monkeypatch):
+    whole = read_grey(RGB)
+    monkeypatch.setattr(decode, "BLOCK", 20)
+    np.testing.assert_array_equal(read_grey(RGB), whole)

@@ -1,0 +1,276 @@
+"""Folders, manifests, IDX and npz load alike, and every fault in them is one clear line."""
+
+import gzip
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ddlcn.errors import DDLCNError, ImageError
+from ddlcn.images import find_images, load_images, read_grey
+
+BYTES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
+
+
+def draw(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (4, 4), 100).save(path)
+
+
+def idx(array: np.ndarray) -> bytes:
+    return bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def put_idx(folder: Path, prefix: str = "train-", dot: str = "-", zipped: bool = False, n: int = 5) -> Path:
+    images, labels = (
+        folder / f"{prefix}{what}s{dot}idx{d}-ubyte" for what, d in (("image", 3), ("label", 1))
+    )
+    for path, array in ((images, BYTES[:n]), (labels, np.array([1, 0, 1, 0, 2], np.uint8)[:n])):
+        content = idx(array)
+        path.with_name(path.name + ".gz" * zipped).write_bytes(gzip.compress(content) if zipped else content)
+    return images.with_name(images.name + ".gz" * zipped)
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """Three dogs, two cats, and what else lies about in folders."""
+    root = tmp_path / "pets"
+    draw(*(root / "dogs" / name for name in ("b.png", "a.JPG", "deep/er/c.pgm")))
+    draw(*(root / "cats" / name for name in ("10.png", "9.png")))
+    (root / ".git").mkdir()
+    for name in ("README.txt", "cats/.hidden.png", "cats/x.pgm.bad", "dogs/x.info", "dogs/notes"):
+        (root / name).touch()
+    draw(root / "stray.png", root / "cats" / "p_Ambient.pgm")
+    return root
+
+
+def refused(match: str, source, **options) -> None:
+    with pytest.raises(DDLCNError, match=match) as caught:
+        load_images(source, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_folder(pets):
+    found = load_images(str(pets), n_jobs=2)
+    assert [Path(path).relative_to(pets).as_posix() for path in found.images] == [
+        "cats/10.png",
+        "cats/9.png",
+        "dogs/a.JPG",
+        "dogs/b.png",
+        "dogs/deep/er/c.pgm",
+    ]
+    assert found.paths == found.images
+    assert found.target.tolist() == [0, 0, 1, 1, 1]
+    assert found.labels.tolist() == ["cats"] * 2 + ["dogs"] * 3
+    assert (len(found), found.skipped, found.passed_over) == (5, [], 8)
+
+
+def test_links_stay_inside(pets, tmp_path):
+    draw(tmp_path / "secret" / "s.png")
+    os.symlink(tmp_path / "secret", pets / "secret")
+    os.symlink(tmp_path / "secret" / "s.png", pets / "cats" / "s.png")
+    os.symlink(pets, pets / "cats" / "circle")
+    os.symlink("self", pets / "cats" / "self")
+    os.symlink(pets / "cats" / "9.png", pets / "cats" / "link.png")
+    found = load_images(pets)
+    assert found.target_names.tolist() == ["cats", "dogs"]
+    assert (len(found), found.passed_over) == (6, 12)
+
+
+def test_find_images(pets):
+    images, passed_over = find_images([pets / "dogs", "not/there.xyz", pets / "cats"])
+    assert [Path(path).name for path in images] == ["a.JPG", "b.png", "c.pgm", "there.xyz", "10.png", "9.png"]
+    assert passed_over == 5
+    with pytest.raises(DDLCNError, match="no images in"):
+        find_images([pets / ".git"])
+
+
+def test_broken_images_are_skipped_or_refused(pets):
+    (pets / "dogs" / "bad.png").write_text("nonsense")
+    (pets / "cats" / "bomb.pgm").write_bytes(b"P5 1000000 1000000 255\n")
+    steps = []
+    found = load_images(pets, progress=lambda done, total: steps.append((done, total)))
+    assert steps[-1] == (7, 7)
+    assert [Path(path).name for path, _ in found.skipped] == ["bomb.pgm", "bad.png"]
+    assert "decompression bomb" in found.skipped[0][1]
+    assert len(found) == len(found.paths) == 5
+    with pytest.raises(ImageError, match=r"bomb.pgm' has .*2 of 7"):
+        load_images(pets, strict=True)
+
+
+def test_too_little_is_left(pets):
+    for name in ("10.png", "9.png"):
+        (pets / "cats" / name).write_bytes(b"")
+    refused(r"class 'cats' has 0 usable image.*2 broken.*10.png", pets)
+    for path in (pets / "cats").iterdir():
+        path.unlink()
+    refused("class folder .*cats' has no images", pets)
+    (pets / "cats").rmdir()
+    refused("only 1 class", pets)
+    assert len(load_images(pets, min_classes=1)) == 3
+    refused("class 'dogs' has 3 usable .*, 4 needed", pets, min_per_class=4)
+
+
+def test_sources_that_are_none(tmp_path, pets):
+    refused("does not exist", tmp_path / "nowhere")
+    refused("no folder per class", pets / "cats")
+    refused("no collection of images", pets / "README.txt")
+    refused("part='dev'", pets, part="dev")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "path,label\npets/cats/9.png,cat\npets/dogs/b.png,dog\npets/gone.png,dog\n",
+        "\ufeffLabel,n, Path\r\ncat,1,pets/cats/9.png\r\n\r\ndog,2,pets/dogs/b.png\r\ndog,,pets/gone.png",
+        "pets/cats/9.png,cat\npets/dogs/b.png,dog\npets/gone.png,dog",
+    ],
+)
+def test_manifest(pets, text):
+    manifest = pets.parent / "list.csv"
+    manifest.write_text(text, encoding="utf-8", newline="")
+    found = load_images(manifest)
+    assert found.paths == [str(pets / "cats" / "9.png"), str(pets / "dogs" / "b.png")]
+    assert found.labels.tolist() == ["cat", "dog"]
+    assert found.skipped == [(str(pets / "gone.png"), "does not exist; check the path")]
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"", "lists no images"),
+        (b"path,label\n", "lists no images"),
+        (b"path,class\na.png,cat\n", "needs path and label"),
+        (b"path,label\na.png,cat\n\nb.png\n", "line 4"),
+        (b"a.png,cat\nb.png,\n", "line 2"),
+        (b"a.png;cat\n", "line 1"),
+        (b"a.png,\xff\n", "UTF-8"),
+        (b"a.png," + b"x" * 200_000, "line 1"),
+    ],
+)
+def test_manifest_faults(tmp_path, content, match):
+    (tmp_path / "list.csv").write_bytes(content)
+    refused(match, tmp_path / "list.csv")
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("dot", ["-", "."])
+def test_idx(tmp_path, zipped, dot):
+    path = put_idx(tmp_path, "train-", dot, zipped)
+    put_idx(tmp_path, "t10k-", dot, zipped, n=2)
+    for found in (load_images(path), load_images(tmp_path), load_images(tmp_path, part="train")):
+        np.testing.assert_array_equal(found.images, BYTES)
+        assert found.target.tolist() == [1, 0, 1, 0, 2]
+        assert found.target_names.tolist() == ["0", "1", "2"]
+        assert (found.paths, found.source) == (None, str(path))
+    assert len(load_images(tmp_path, part="test")) == 2
+
+
+def test_idx_folder_of_one_or_of_doubt(tmp_path):
+    put_idx(tmp_path, "t10k-", zipped=True)
+    plain = put_idx(tmp_path, "t10k-")
+    assert load_images(tmp_path).source == str(plain)
+    refused("name the one file", tmp_path, part="train")
+    put_idx(tmp_path, "a-train-")
+    put_idx(tmp_path, "b-train-")
+    refused("a-train.*name the one file", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda content: content[:-1], "size in its header"),
+        (lambda content: content + b"x", "size in its header"),
+        (lambda content: content[:4] + b"\xff" * 12 + content[16:], "size in its header"),
+        (lambda content: content[:9], "no IDX file"),
+        (lambda content: b"", "no IDX file"),
+        (lambda content: b"\0\0\x0d\3" + content[4:], "no IDX file"),
+        (lambda content: idx(BYTES[:4]), "4 images and labels of shape"),
+        (lambda content: idx(BYTES[:0]), "give numbers"),
+    ],
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_idx_faults(tmp_path, change, match, zipped):
+    path = put_idx(tmp_path, zipped=zipped)
+    content = change(idx(BYTES))
+    path.write_bytes(gzip.compress(content) if zipped else content)
+    refused(match, path)
+
+
+def test_idx_damaged_gzip_or_no_labels(tmp_path):
+    path = put_idx(tmp_path, zipped=True)
+    whole = path.read_bytes()
+    for content in (whole[:-12], b"no gzip" + whole, whole[:12] + b"\xff" * 9 + whole[21:]):
+        path.write_bytes(content)
+        refused("is damaged", path)
+    (tmp_path / "train-labels-idx1-ubyte.gz").unlink()
+    refused("has no labels; put train-labels-idx1-ubyte.gz beside it", path)
+
+
+@pytest.mark.parametrize(
+    "names", [("images", "labels"), ("X", "y"), ("data", "target"), ("x_train", "y_train")]
+)
+@pytest.mark.parametrize(
+    "labels", [[10, 9, 10, 9, 9], ["b", "a", "b", "a", "a"], [True, False, True, False, False]]
+)
+def test_npz(tmp_path, names, labels):
+    np.savez(tmp_path / "a.npz", **dict(zip(names, (BYTES, labels), strict=True)))
+    found = load_images(tmp_path / "a.npz")
+    np.testing.assert_array_equal(found.images, BYTES)
+    assert found.labels.tolist() == [str(label) for label in labels]
+    assert found.target.tolist() == [1, 0, 1, 0, 0]
+
+
+def test_npz_test_part_and_nan(tmp_path):
+    images = np.zeros((3, 2, 2))
+    images[1, 0, 0] = np.nan
+    np.savez(tmp_path / "a.npz", x_train=BYTES, y_train=np.arange(5), x_test=images, y_test=[[0], [0], [1]])
+    found = load_images(tmp_path / "a.npz", part="test")
+    assert found.target.tolist() == [0, 1]
+    assert found.skipped[0][0] == f"{tmp_path / 'a.npz'}[1]"
+    with pytest.raises(ImageError, match="NaN or infinite pixels"):
+        load_images(tmp_path / "a.npz", part="test", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "match"),
+    [
+        ({"images": BYTES}, "labels.*name its arrays"),
+        ({"images": BYTES, "labels": np.zeros(5)}, "labels of float64"),
+        ({"images": BYTES, "labels": np.arange(4)}, "one label an image"),
+        ({"images": BYTES[0], "labels": np.arange(4)}, "n x height x width"),
+        ({"images": BYTES.astype(complex), "labels": np.arange(5)}, "give numbers"),
+        ({"images": np.array([None] * 5), "labels": np.arange(5)}, "can't be read"),
+    ],
+)
+def test_npz_faults(tmp_path, arrays, match):
+    np.savez(tmp_path / "a.npz", **arrays)
+    refused(match, tmp_path / "a.npz")
+
+
+def test_npz_that_is_none(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, images=BYTES, labels=np.arange(5))
+    whole = path.read_bytes()
+    for content in (b"", b"nonsense", whole[:100], whole.replace(whole[60:90], bytes(30))):
+        path.write_bytes(content)
+        refused("can't be read", path)
+    with open(path, "wb") as file:
+        np.save(file, BYTES)
+    refused("can't be read", path)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "images", "classes", "passed_over"),
+    [("extended_yale_b/CroppedYale", 2414, 38, 94), ("caltech101", 4772, 102, 0), ("mnist", 60000, 10, 0)],
+)
+def test_real_data(data_dir, name, images, classes, passed_over):
+    found = load_images(data_dir / name)
+    assert (len(found), len(found.target_names)) == (images, classes)
+    assert (found.skipped, found.passed_over) == ([], passed_over)
+    assert read_grey(found.images[0]).max() <= 1
