@@ -64,3 +64,24 @@ def weighted_row(maximum, minimum, max_weights, min_weights, columns, data):
     if energy > 0:
         data[:n] *= np.float32(1 / np.sqrt(energy))
     return n
+
+
+@kernel
+def attribute(indices, values, cells, maximum, minimum, max_coef, min_coef, shares):
+    """shares[i, n] = part of Σ max_coef·maximum + min_coef·minimum that code n of descriptor i attained.
+
+    Of descriptors with equal codes the first takes the whole; entries that absent codes hold at zero are no one's.
+    """
+    max_open, min_open = np.ones(maximum.shape, np.bool_), np.ones(maximum.shape, np.bool_)
+    shares[:] = 0
+    for i in range(indices.shape[0]):
+        for level in range(cells.shape[1]):
+            cell = cells[i, level]
+            for n in range(indices.shape[1]):
+                atom, value = indices[i, n], values[i, n]
+                if max_open[cell, atom] and value == maximum[cell, atom]:
+                    shares[i, n] += max_coef[cell, atom] * value
+                    max_open[cell, atom] = False
+                if min_open[cell, atom] and value == minimum[cell, atom]:
+                    shares[i, n] += min_coef[cell, atom] * value
+                    min_open[cell, atom] = False

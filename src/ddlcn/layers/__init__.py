@@ -1,1 +1,1 @@
-"""Placeholder, replaced as the flow is built."""
+"""The paper's layers, one module each, in the order of the flow: sift, dictionary, coding, network, pyramid, svm."""

@@ -15,18 +15,21 @@ adds a min-pooled channel, no more. `expand=True` builds the literal vector all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from ddlcn.kernels import pooling
 from ddlcn.layers.coding import Codes
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.sift import Descriptors
+
+
+_DESCRIPTORS_AT_ONCE = 4096
 
 
 class Coder(Protocol):
@@ -111,33 +114,61 @@ class Network:
         """First-layer codes of descriptors."""
         return self.coders[0].encode(values, self.dictionaries[0])
 
-    def rows(self, images: Sequence[Descriptors]) -> csr_array:
-        """Features of images, one sparse row of unit length each."""
+    def rows(self, images: Iterable[Descriptors]) -> csr_array:
+        """Features of images, one sparse row of unit length each; few images are held at a time."""
+        blocks, waiting = [], []
+        for image in images:
+            waiting.append(image)
+            if sum(len(each.values) for each in waiting) >= _DESCRIPTORS_AT_ONCE:
+                blocks.append(self._rows(waiting))
+                waiting = []
+        if waiting:
+            blocks.append(self._rows(waiting))
+        return blocks[0] if len(blocks) == 1 else vstack(blocks, format="csr")
+
+    def _rows(self, images: list[Descriptors]) -> csr_array:
         codes = self.encode(np.concatenate([image.values for image in images]))
-        ends = np.cumsum([len(image.values) for image in images])
-        indptr, columns, data = [0], [], []
-        size = self.n_features
-        row_columns, row_data = np.empty(size, np.int32), np.empty(size, np.float32)
-        for image, end in zip(images, ends, strict=True):
-            own = slice(end - len(image.values), end)
-            maximum, minimum = self.pyramid.pool(
-                Codes(codes.indices[own], codes.values[own]),
-                image.positions,
-                image.shape,
-                len(self.dictionaries[0]),
+        found = []
+        start = 0
+        for image in images:
+            own = slice(start, start := start + len(image.values))
+            found.append(
+                self._row(Codes(codes.indices[own], codes.values[own]), image.positions, image.shape)
             )
-            if self.expand:
-                row = self._expanded(maximum, minimum)
-                found = np.flatnonzero(row)
-                columns.append(found.astype(np.int32))
-                data.append(row[found])
-            else:
-                n = pooling.weighted_row(maximum, minimum, *self.weights, row_columns, row_data)
-                columns.append(row_columns[:n].copy())
-                data.append(row_data[:n].copy())
-            indptr.append(indptr[-1] + len(columns[-1]))
-        arrays = (np.concatenate(data), np.concatenate(columns), np.array(indptr))
-        return csr_array(arrays, shape=(len(images), size))
+        indptr = np.cumsum([0] + [len(columns) for columns, _ in found])
+        columns, data = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return csr_array((data, columns, indptr), shape=(len(images), self.n_features))
+
+    def _row(
+        self, codes: Codes, positions: np.ndarray, shape: tuple[int, int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and values of one image's feature."""
+        maximum, minimum = self.pyramid.pool(codes, positions, shape, len(self.dictionaries[0]))
+        if self.expand:
+            row = self._expanded(maximum, minimum)
+            columns = np.flatnonzero(row).astype(np.int32)
+            return columns, row[columns]
+        columns, data = np.empty(self.n_features, np.int32), np.empty(self.n_features, np.float32)
+        n = pooling.weighted_row(maximum, minimum, *self.weights, columns, data)
+        return columns[:n].copy(), data[:n].copy()
+
+    def fold(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of pooled maxima and minima, each (n_cells, n_atoms), that a linear weight amounts to.
+
+        Before normalisation, feature · coef = Σ max_coef · maximum + Σ min_coef · minimum.
+        """
+        cells, n_atoms = self.pyramid.n_cells, len(self.dictionaries[0])
+        coef = coef.astype(np.float64).reshape(cells, -1)
+        if not self.expand:
+            max_weights, min_weights = self.weights
+            minima = coef[:, n_atoms:] * min_weights if min_weights.size else np.zeros((cells, n_atoms))
+            return coef[:, :n_atoms] * max_weights, minima
+        factors = self.augmentation
+        products = coef[:, : factors.size].reshape(cells, *factors.shape) * factors
+        minima = np.where(factors < 0, products, 0).sum(axis=2)
+        if self.min_channel:
+            minima += coef[:, factors.size :]
+        return np.where(factors >= 0, products, 0).sum(axis=2), minima
 
     def _expanded(self, maximum: np.ndarray, minimum: np.ndarray) -> np.ndarray:
         factors = self.augmentation

@@ -7,7 +7,7 @@ weighting, 4 × 4 cells, clipping at 0.2, and descriptors of low contrast left s
 from __future__ import annotations
 
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator
 
 from ddlcn.errors import DDLCNError
 from ddlcn.images import read_grey
-from ddlcn.images.decode import ImageSource
 from ddlcn.kernels.sift import dense_sift
 
 
@@ -71,7 +70,9 @@ class DenseSIFT(BaseEstimator):
     @property
     def patch_sizes(self) -> tuple[int, ...]:
         """The patch sizes as a tuple, checked."""
-        sizes = (self.patch_size,) if isinstance(self.patch_size, int | np.integer) else tuple(self.patch_size)
+        sizes = (
+            (self.patch_size,) if isinstance(self.patch_size, int | np.integer) else tuple(self.patch_size)
+        )
         if not sizes or min(sizes) < 4 or self.step < 1 or max(sizes) > self.max_side:
             raise DDLCNError(
                 f"patch_size={self.patch_size}, step={self.step}: patches must have 4 to max_side="
@@ -79,9 +80,9 @@ class DenseSIFT(BaseEstimator):
             )
         return sizes
 
-    def transform(self, image: ImageSource, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
+    def transform(self, image: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
         """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
-        grey = self.resize(read_grey(image, value_range))
+        grey = self.resize(read_grey(image, value_range=value_range))
         values, positions, sizes = [], [], []
         for size in self.patch_sizes:
             values.append(dense_sift(grey, size, self.step, np.float32(self.contrast_threshold)))

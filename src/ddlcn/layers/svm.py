@@ -25,6 +25,7 @@ from ddlcn.errors import DDLCNError
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.threads import one_blas_thread
 
+_ALWAYS_GRAM = 4_000  # images; up to here the Gram matrix is the faster way whatever the features
 _LARGEST_GRAM = 10_000  # images; 800 MB
 _CLASSES_AT_ONCE = 8  # fills a vector register and, being fixed, makes answers the same on any number of jobs
 C_GRID = (0.1, 1.0, 10.0, 100.0)
@@ -37,6 +38,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     ----------
     C : float or "cv"
         Weight of the errors; "cv" takes the best of 0.1, 1, 10, 100 by cross-validation on the rows given.
+    solver : "auto", "gram" or "coordinates"
+        Newton's method on the Gram matrix of the images, or coordinate descent on their sparse rows;
+        "auto" takes the first for up to 4,000 images, or up to 10,000 if they are fewer than features.
     tol : float
         Stop at a duality gap of `tol` times the objective.
     random_state : int or None
@@ -64,11 +68,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         C: float | str = 1.0,
+        solver: str = "auto",
         tol: float = 1e-6,
         random_state: int | None = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
+        self.solver = solver
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -83,16 +89,20 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         candidates = C_GRID if isinstance(self.C, str) else (float(self.C),)
         if self.C != "cv" and isinstance(self.C, str) or not min(candidates) > 0:
             raise DDLCNError(f'C={self.C!r}: must be a positive number or "cv"')
+        if self.solver not in ("auto", "gram", "coordinates"):
+            raise DDLCNError(f'solver={self.solver!r}: choose "auto", "gram" or "coordinates"')
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         if len(self.classes_) == 2:
             targets = targets[:, 1:]
-        problem = _Problem(X, targets, self.tol, self.random_state, self.n_jobs)
+        problem = _Problem(X, targets, self.solver, self.tol, self.random_state, self.n_jobs)
         with one_blas_thread():
             self.C_, self.scale_ = self._choose(problem, codes, candidates)
             self.coef_, self.intercept_, self.duality_gap_ = problem.solve(self.C_)
         return self
 
-    def _choose(self, problem: _Problem, codes: np.ndarray, candidates: tuple[float, ...]) -> tuple[float, float]:
+    def _choose(
+        self, problem: _Problem, codes: np.ndarray, candidates: tuple[float, ...]
+    ) -> tuple[float, float]:
         """The candidate C with the best held-out accuracy, then likelihood; and the scale of its scores."""
         folds = _folds(codes, np.random.RandomState(self.random_state))
         held_out = folds >= 0
@@ -135,11 +145,18 @@ class _Problem:
     """The rows, and the way to solve for them: by Gram matrix if images are few, else by coordinates."""
 
     def __init__(
-        self, X: np.ndarray | csr_array, targets: np.ndarray, tol: float, seed: int | None, n_jobs: int | None
+        self,
+        X: np.ndarray | csr_array,
+        targets: np.ndarray,
+        solver: str,
+        tol: float,
+        seed: int | None,
+        n_jobs: int | None,
     ) -> None:
         self.X, self.targets, self.tol, self.seed, self.n_jobs = X, targets, tol, seed, n_jobs
         n_rows, n_features = X.shape
-        self.gram = _gram(X) + 1.0 if n_rows <= min(n_features, _LARGEST_GRAM) else None
+        few = n_rows <= _ALWAYS_GRAM or n_rows <= min(n_features, _LARGEST_GRAM)
+        self.gram = _gram(X) + 1.0 if solver == "gram" or (solver == "auto" and few) else None
         if self.gram is None and not issparse(X):
             self.X = csr_array(X)
 
@@ -205,7 +222,9 @@ def _newton(gram: np.ndarray, targets: np.ndarray, C: float, tol: float) -> tupl
     accuracy = 1e-2
     for _ in range(200):
         inside = targets * scores < 1
-        step = _conjugate_gradients(gram, inside, targets, ridge, np.where(inside, beta, 0.0), accuracy) - beta
+        step = (
+            _conjugate_gradients(gram, inside, targets, ridge, np.where(inside, beta, 0.0), accuracy) - beta
+        )
         step_scores = gram @ step
         length = np.ones(targets.shape[1])
         for _ in range(30):
@@ -233,7 +252,12 @@ def _newton(gram: np.ndarray, targets: np.ndarray, C: float, tol: float) -> tupl
 
 
 def _conjugate_gradients(
-    gram: np.ndarray, inside: np.ndarray, targets: np.ndarray, ridge: float, start: np.ndarray, accuracy: float
+    gram: np.ndarray,
+    inside: np.ndarray,
+    targets: np.ndarray,
+    ridge: float,
+    start: np.ndarray,
+    accuracy: float,
 ) -> np.ndarray:
     """Solve (K_AA + ridge I) β_A = t_A for each column's own set A, all columns side by side."""
     beta = start

@@ -1,0 +1,311 @@
+"""DDLCNClassifier: images in, labels out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, vstack
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ddlcn import model_file
+from ddlcn.errors import DDLCNError
+from ddlcn.evidence import Evidence, explain
+from ddlcn.images import value_range
+from ddlcn.layers.coding import LLCCoder, LocalityCoder
+from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
+from ddlcn.layers.network import Coder, Network
+from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.svm import LinearSVM
+from ddlcn.layers.threads import one_blas_thread
+from ddlcn.presets import get_preset
+from ddlcn.progress import Stopwatch, track
+
+_IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
+_MOST_DESCRIPTORS = 100_000  # a class's dictionary is learnt on no more than these, evenly drawn
+
+
+class DDLCNClassifier(ClassifierMixin, BaseEstimator):
+    """Deep Micro-Dictionary Learning and Coding Network.
+
+    Images are file paths, 2-D grey arrays or 3-D colour arrays, of any sizes; or the rows of a 2-D matrix,
+    if `image_shape` says what a row is.
+
+    Parameters
+    ----------
+    images_per_class : int or None
+        p, the training images of each class that its dictionary is learnt from; None is all ("A").
+        A class with fewer gives all that it has.
+    atoms_per_class : int
+        q, the atoms of the first dictionary for each class.
+    deeper_atoms : tuple of int
+        s2, …, sn, the atoms of each deeper dictionary; () is one layer.
+    neighbors : tuple of int
+        The nearest atoms that take part in a code, for each layer; the last serves all deeper layers.
+    l1_radius : float
+        λ, the L1 ball that codes are held to while dictionaries are learnt.
+    preset : "best" or "paper"
+        Decides each parameter below that is None.
+    beta : float, optional
+        β, the price of using far atoms (exact coder).
+    coder : "exact" or "llc", optional
+        Eq. 5 solved exactly, or LLC's closed form.
+    descriptor : DenseSIFT, optional
+        How images are described.
+    pyramid : tuple of int, optional
+        Cells a side at each level of the spatial pyramid.
+    C : float or "cv", optional
+        Weight of errors in the SVM, or "cv" to choose it by cross-validation on the training images.
+    expand : bool
+        Build the literal augmented feature of Algorithm 1 rather than its exact short form.
+    image_shape : tuple, optional
+        (height, width) or (height, width, channels) of the rows of a 2-D matrix; −1 stands for what is left.
+    random_state : int
+        Same seed, same model, whatever `n_jobs`.
+    n_jobs : int or None
+        Threads; −1 is all cores.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    network_ : Network
+        The learnt dictionaries and their coders.
+    svm_ : LinearSVM
+    timings_ : dict
+        Seconds by stage of `fit`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> digits = load_digits()
+    >>> model = DDLCNClassifier(atoms_per_class=5).fit(digits.images[:300], digits.target[:300])
+    >>> bool(model.score(digits.images[300:400], digits.target[300:400]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        images_per_class: int | None = 15,
+        atoms_per_class: int = 15,
+        deeper_atoms: tuple[int, ...] = (64,),
+        neighbors: tuple[int, ...] = (15, 10),
+        l1_radius: float = 0.35,
+        preset: str = "best",
+        beta: float | None = None,
+        coder: str | None = None,
+        descriptor: DenseSIFT | None = None,
+        pyramid: tuple[int, ...] | None = None,
+        C: float | str | None = None,
+        expand: bool = False,
+        image_shape: tuple[int, ...] | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.images_per_class = images_per_class
+        self.atoms_per_class = atoms_per_class
+        self.deeper_atoms = deeper_atoms
+        self.neighbors = neighbors
+        self.l1_radius = l1_radius
+        self.preset = preset
+        self.beta = beta
+        self.coder = coder
+        self.descriptor = descriptor
+        self.pyramid = pyramid
+        self.C = C
+        self.expand = expand
+        self.image_shape = image_shape
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = self.image_shape is not None
+        tags.input_tags.three_d_array = tags.input_tags.string = self.image_shape is None
+        return tags
+
+    # ------------------------------------------------------------------------------------------- training
+
+    def fit(self, images: Any, labels: ArrayLike) -> DDLCNClassifier:
+        """Learn from images and one label each."""
+        preset = get_preset(self.preset)
+        images, labels = self._training_images(images, labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
+        self.descriptor_ = clone(preset.descriptor if self.descriptor is None else self.descriptor)
+        self.value_range_ = value_range(images)
+        self.timings_ = Stopwatch()
+        with one_blas_thread():
+            with self.timings_.time("dictionaries"):
+                dictionaries = [self._learn_first_layer(images, codes)]
+                for depth, n_atoms in enumerate(self.deeper_atoms, start=1):
+                    seed = class_seeds(self.random_state, depth)[-1]
+                    deeper = L1BallDictionary(n_atoms, self.l1_radius, random_state=seed)
+                    dictionaries.append(deeper.fit(dictionaries[-1]).components_)
+            self.network_ = Network(
+                dictionaries,
+                [self._coder(layer) for layer in range(len(dictionaries))],
+                SpatialPyramid(preset.pyramid if self.pyramid is None else self.pyramid),
+                preset.min_channel,
+                self.expand,
+            )
+            with self.timings_.time("coding"):
+                rows = self._rows(images, "Coding")
+            with self.timings_.time("svm"):
+                C = preset.C if self.C is None else self.C
+                self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
+                for _ in track("Training", [None], total=1):
+                    self.svm_.fit(rows, codes)
+                self.svm_.classes_ = self.classes_
+        return self
+
+    def _learn_first_layer(self, images: Sequence[Any], codes: np.ndarray) -> np.ndarray:
+        """V: a dictionary a class, side by side (Eq. 2)."""
+        if self.atoms_per_class < 1 or (self.images_per_class is not None and self.images_per_class < 1):
+            raise DDLCNError(
+                f"atoms_per_class={self.atoms_per_class}, images_per_class={self.images_per_class}: "
+                "must be at least 1 (images_per_class=None is all)"
+            )
+        seeds = class_seeds(self.random_state, len(self.classes_))
+        dictionaries = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(self._learn_class)([images[i] for i in self._drawn(codes, c, seed)], seed)
+            for c, seed in enumerate(seeds)
+        )
+        return np.concatenate(list(track("Dictionaries", dictionaries, total=len(seeds))))
+
+    def _drawn(self, codes: np.ndarray, c: int, seed: int) -> np.ndarray:
+        """The images of class c that its dictionary is learnt from."""
+        rows = np.flatnonzero(codes == c)
+        return np.sort(np.random.RandomState(seed).permutation(rows)[: self.images_per_class])
+
+    def _learn_class(self, images: list[Any], seed: int) -> np.ndarray:
+        most = max(1, _MOST_DESCRIPTORS // len(images))
+        parts = []
+        for image in images:
+            values = self.descriptor_.transform(image, self.value_range_).values
+            parts.append(values[:: -(-len(values) // most)])
+        return (
+            L1BallDictionary(self.atoms_per_class, self.l1_radius, random_state=seed)
+            .fit(np.concatenate(parts))
+            .components_
+        )
+
+    def _coder(self, layer: int) -> Coder:
+        preset = get_preset(self.preset)
+        if len(self.neighbors) < 1:
+            raise DDLCNError("neighbors=(): give the number of nearest atoms for each layer, as in (15, 10)")
+        n_neighbors = self.neighbors[min(layer, len(self.neighbors) - 1)]
+        kind = self.coder or preset.coder
+        if kind == "exact":
+            return LocalityCoder(n_neighbors, preset.beta if self.beta is None else self.beta)
+        if kind == "llc":
+            return LLCCoder(n_neighbors)
+        raise DDLCNError(f'coder={kind!r}: unknown; choose "exact" or "llc"')
+
+    # ------------------------------------------------------------------------------------------ answering
+
+    def transform(self, images: Any) -> csr_array:
+        """The image features that the SVM sees: one sparse row of unit length an image."""
+        return self._rows(self._images(images), "Coding")
+
+    def decision_function(self, images: Any) -> np.ndarray:
+        """Scores, a column for each class (one-dimensional for two classes)."""
+        return self.svm_.decision_function(self.transform(images))
+
+    def predict(self, images: Any) -> np.ndarray:
+        """The labels of images."""
+        return self.svm_.labels(self.decision_function(images))
+
+    def predict_proba(self, images: Any) -> np.ndarray:
+        """Probabilities of the classes, calibrated on the training images."""
+        return self.svm_.probabilities(self.decision_function(images))
+
+    def explain(self, image: Any, label: Any = None) -> Evidence:
+        """Where in an image the score of a class (by default, of the predicted one) comes from."""
+        return explain(
+            self, self._images([image] if self.image_shape is None else [np.ravel(image)])[0], label
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one safe file."""
+        check_is_fitted(self, "svm_")
+        model_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DDLCNClassifier:
+        """Read a model written by `save`."""
+        return model_file.load(cls, path)
+
+    def _rows(self, images: Sequence[Any], stage: str) -> csr_array:
+        blocks = range(0, len(images), _IMAGES_AT_ONCE)
+        with one_blas_thread():
+            parts = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+                delayed(_block_rows)(
+                    self.descriptor_,
+                    self.network_,
+                    images[start : start + _IMAGES_AT_ONCE],
+                    self.value_range_,
+                )
+                for start in blocks
+            )
+            found = list(track(stage, parts, total=len(blocks)))
+        return found[0] if len(found) == 1 else vstack(found, format="csr")
+
+    # --------------------------------------------------------------------------------------------- images
+
+    def _training_images(self, images: Any, labels: ArrayLike) -> tuple[Sequence[Any], np.ndarray]:
+        if self.image_shape is not None:
+            matrix, labels = validate_data(self, images, labels, dtype="numeric")
+            check_classification_targets(labels)
+            return self._reshaped(matrix), labels
+        images = _sequence(images)
+        labels = column_or_1d(labels, warn=True)
+        if len(images) != len(labels):
+            raise DDLCNError(f"{len(images)} images but {len(labels)} labels: give one label for each image")
+        check_classification_targets(labels)
+        return images, labels
+
+    def _images(self, images: Any) -> Sequence[Any]:
+        check_is_fitted(self, "svm_")
+        if self.image_shape is not None:
+            return self._reshaped(validate_data(self, images, dtype="numeric", reset=False))
+        return _sequence(images)
+
+    def _reshaped(self, matrix: np.ndarray) -> np.ndarray:
+        try:
+            return matrix.reshape(len(matrix), *self.image_shape)  # type: ignore[misc]
+        except ValueError:
+            raise DDLCNError(
+                f"image_shape={self.image_shape} does not fit rows of {matrix.shape[1]} pixels: "
+                "give (height, width) whose product is that"
+            ) from None
+
+
+def _block_rows(
+    descriptor: DenseSIFT, network: Network, images: Sequence[Any], values: tuple[float, float]
+) -> csr_array:
+    return network.rows(descriptor.transform(image, values) for image in images)
+
+
+def _sequence(images: Any) -> Sequence[Any]:
+    """Images as something to count and index, or an error that says what to give."""
+    if isinstance(images, str | os.PathLike):
+        raise DDLCNError(f"{str(images)!r} is one path: give a list of images, as in [{str(images)!r}]")
+    if isinstance(images, np.ndarray) and images.ndim == 2:
+        raise DDLCNError(
+            f"a matrix of shape {images.shape}: set image_shape=(height, width) to say what a row is"
+        )
+    if not hasattr(images, "__len__"):
+        images = list(images)
+    if not len(images):
+        raise DDLCNError("no images: give at least one")
+    return images if isinstance(images, np.ndarray) else list(images)

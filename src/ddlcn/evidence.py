@@ -1,0 +1,97 @@
+"""Evidence: the exact share of every patch in a class's score.
+
+Each pooled entry was attained by one descriptor, and the SVM is linear, so
+
+    score = bias + Σ over patches of the entries that the patch attained, times their weights
+
+with nothing approximated: the shares and the bias add up to the score to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ddlcn.errors import DDLCNError
+from ddlcn.kernels import pooling
+from ddlcn.layers.sift import Descriptors
+
+if TYPE_CHECKING:
+    from ddlcn.classifier import DDLCNClassifier
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Why an image got its score for a class.
+
+    `bias + shares.sum()` is the score. Row i of `shares` belongs to patch i of `descriptors`; its columns to
+    the atoms `atoms[i]` that took part in the patch's code.
+    """
+
+    label: Any
+    score: float
+    bias: float
+    shares: np.ndarray  # (n_patches, k) float64
+    atoms: np.ndarray  # (n_patches, k) int32
+    descriptors: Descriptors
+
+    @property
+    def patches(self) -> np.ndarray:
+        """The share of each patch: (n_patches,)."""
+        return self.shares.sum(axis=1)
+
+    def by_atom(self, n_atoms: int) -> np.ndarray:
+        """The share of each first-layer atom: (n_atoms,)."""
+        return np.bincount(self.atoms.ravel(), self.shares.ravel(), minlength=n_atoms)
+
+    def map(self) -> np.ndarray:
+        """Shares spread evenly over the pixels of their patches; sums to score − bias."""
+        out = np.zeros(self.descriptors.shape)
+        for share, (y, x), size in zip(
+            self.patches, self.descriptors.positions, self.descriptors.sizes, strict=True
+        ):
+            top, left = round(y - (size - 1) / 2), round(x - (size - 1) / 2)
+            out[top : top + size, left : left + size] += share / size**2
+        return out
+
+
+def explain(model: DDLCNClassifier, image: Any, label: Any = None) -> Evidence:
+    """Evidence for a label, by default the predicted one."""
+    network, svm = model.network_, model.svm_
+    descriptors = model.descriptor_.transform(image, model.value_range_)
+    codes = network.encode(descriptors.values)
+    cells = network.pyramid.cells(descriptors.positions, descriptors.shape)
+    maximum, minimum = network.pyramid.pool(
+        codes, descriptors.positions, descriptors.shape, len(network.dictionaries[0])
+    )
+    max_weights, min_weights = (weights.astype(np.float64) for weights in network.weights)
+    energy = ((maximum * max_weights) ** 2).sum()
+    if min_weights.size:
+        energy += ((minimum * min_weights) ** 2).sum()
+    scale = 1 / np.sqrt(energy) if energy > 0 else 0.0
+
+    scores = svm.decision_function(network.rows([descriptors]))
+    if label is None:
+        label = svm.labels(scores)[0]
+    where = np.flatnonzero(model.classes_ == label)
+    if not len(where):
+        names = ", ".join(map(str, model.classes_[:10]))
+        raise DDLCNError(f"{label!r} is not a class of this model: it knows {names}")
+    # two classes share one weight vector: it speaks for the second, against the first
+    row, sign = (where[0], 1.0) if len(model.classes_) > 2 else (0, 1.0 if where[0] else -1.0)
+    max_coef, min_coef = network.fold(svm.coef_[row])
+    shares = np.empty(codes.indices.shape)
+    pooling.attribute(
+        codes.indices, codes.values, cells, maximum, minimum, max_coef * scale, min_coef * scale, shares
+    )
+    score = scores[0, row] if scores.ndim == 2 else scores[0]
+    return Evidence(
+        label,
+        sign * float(score),
+        sign * float(svm.intercept_[row]),
+        sign * shares,
+        codes.indices,
+        descriptors,
+    )

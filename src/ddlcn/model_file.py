@@ -1,0 +1,178 @@
+"""One safe file a model: tensors in safetensors, everything else as JSON in its header. Never pickle.
+
+The file holds what answers depend on, spelt out, so that a later version of a preset changes no old model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from ddlcn.errors import DDLCNError, ModelFileError
+from ddlcn.layers.coding import LLCCoder, LocalityCoder
+from ddlcn.layers.network import Network
+from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.svm import LinearSVM
+
+if TYPE_CHECKING:
+    from ddlcn.classifier import DDLCNClassifier
+
+FORMAT = 1
+_CODERS = {"exact": LocalityCoder, "llc": LLCCoder}
+
+
+def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model: beside its place first, then renamed, so that no half file is ever seen."""
+    network, svm = model.network_, model.svm_
+    params = {k: v for k, v in model.get_params(deep=False).items() if k not in ("descriptor", "n_jobs")}
+    header = {
+        "format": FORMAT,
+        "params": params,
+        "descriptor": model.descriptor_.get_params(),
+        "own_descriptor": model.descriptor is not None,
+        "coders": [
+            {"kind": kind, **coder.get_params()}  # type: ignore[attr-defined]
+            for coder in network.coders
+            for kind, known in _CODERS.items()
+            if isinstance(coder, known)
+        ],
+        "pyramid": network.pyramid.levels,
+        "min_channel": network.min_channel,
+        "classes": model.classes_.tolist(),
+        "classes_dtype": model.classes_.dtype.str,
+        "value_range": model.value_range_,
+        "n_features_in": getattr(model, "n_features_in_", None),
+        "svm": {"C": svm.C_, "scale": svm.scale_, "duality_gap": svm.duality_gap_.tolist()},
+        "timings": dict(model.timings_),
+    }
+    tensors = {f"dictionary.{i}": atoms for i, atoms in enumerate(network.dictionaries)}
+    tensors |= {"svm.coef": np.ascontiguousarray(svm.coef_), "svm.intercept": svm.intercept_}
+    write_atomically(path, to_bytes(tensors, {"ddlcn": json.dumps(header, default=_plain)}))
+
+
+def load(cls: type[DDLCNClassifier], path: str | os.PathLike[str]) -> DDLCNClassifier:
+    """Read a model back, with every claim of the file checked."""
+    name = repr(os.fspath(path))
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise ModelFileError(
+            f"{name} does not exist: check the path, or make it with `ddlcn train`"
+        ) from None
+    except (OSError, SafetensorError, ValueError, TypeError) as error:
+        raise ModelFileError(
+            f"{name} is damaged or is no ddlcn model ({_line(error)}): train it anew"
+        ) from None
+    if "ddlcn" not in metadata:
+        raise ModelFileError(
+            f"{name} is a safetensors file but no ddlcn model: give one made by `ddlcn train`"
+        )
+    try:
+        header = json.loads(metadata["ddlcn"])
+        version = header["format"]
+        if isinstance(version, int) and version > FORMAT:
+            raise ModelFileError(f"{name} has format {version}, newer than this ddlcn reads: upgrade ddlcn")
+        return _restore(cls, header, tensors)
+    except ModelFileError:
+        raise
+    except Exception as error:  # whatever a damaged header leads to
+        raise ModelFileError(f"{name} is damaged ({_line(error)}): train it anew") from None
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all."""
+    path = Path(path)
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(beside, 0o666 & ~_umask())
+            os.replace(beside, path)
+        except BaseException:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise DDLCNError(
+            f"can't write {str(path)!r} ({error.strerror}): choose another place or free some space"
+        ) from None
+
+
+def _restore(
+    cls: type[DDLCNClassifier], header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+) -> DDLCNClassifier:
+    params = {key: _tuples(value) for key, value in header["params"].items()}
+    descriptor = DenseSIFT(**{key: _tuples(value) for key, value in header["descriptor"].items()})
+    model = cls(**params, descriptor=descriptor if header["own_descriptor"] else None)
+    model.descriptor_ = descriptor
+    model.value_range_ = tuple(map(float, header["value_range"]))
+    if header["n_features_in"] is not None:
+        model.n_features_in_ = int(header["n_features_in"])
+    model.timings_ = dict(header["timings"])
+    model.classes_ = np.array(header["classes"], dtype=np.dtype(header["classes_dtype"]))
+    _expect(model.classes_.ndim == 1 and model.classes_.dtype.kind in "biufU", "its classes are no labels")
+    _expect(len(np.unique(model.classes_)) == len(model.classes_) >= 2, "its classes are not distinct")
+
+    for tensor in tensors.values():
+        _expect(tensor.dtype.kind == "f" and bool(np.isfinite(tensor).all()), "a tensor is not finite")
+    dictionaries = [tensors[f"dictionary.{i}"] for i in range(len(tensors) - 2)]
+    _expect(
+        all(d.ndim == 2 and d.shape[1] == 128 and len(d) for d in dictionaries), "a dictionary is misshapen"
+    )
+    coders = []
+    for spec in header["coders"]:
+        known = _CODERS[spec["kind"]]
+        coders.append(known(**{key: value for key, value in spec.items() if key != "kind"}))
+    _expect(len(coders) == len(dictionaries) >= 1, "it has not one coder a dictionary")
+    model.network_ = Network(
+        dictionaries, coders, SpatialPyramid(_tuples(header["pyramid"])), header["min_channel"], model.expand
+    )
+
+    svm = model.svm_ = LinearSVM(C=header["svm"]["C"])
+    svm.classes_, svm.coef_, svm.intercept_ = model.classes_, tensors["svm.coef"], tensors["svm.intercept"]
+    svm.C_, svm.scale_ = float(header["svm"]["C"]), float(header["svm"]["scale"])
+    svm.duality_gap_ = np.array(header["svm"]["duality_gap"], dtype=float)
+    svm.n_features_in_ = model.network_.n_features
+    rows = 1 if len(model.classes_) == 2 else len(model.classes_)
+    _expect(svm.coef_.shape == (rows, svm.n_features_in_), "its weights do not fit its dictionaries")
+    _expect(svm.intercept_.shape == (rows,), "its biases do not fit its classes")
+    return model
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ModelFileError(otherwise)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _plain(value: Any) -> Any:
+    """NumPy numbers as Python's, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} can't be saved")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(f"{error or type(error).__name__}".split())[:200]
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,40 @@
+"""What a preset stands for. One preset serves all data sets; nothing here is tuned to one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ddlcn.errors import DDLCNError
+from ddlcn.layers.sift import DenseSIFT
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Values for the parameters that a `DDLCNClassifier` leaves to its preset."""
+
+    descriptor: DenseSIFT = field(default_factory=DenseSIFT)
+    pyramid: tuple[int, ...] = (1, 2, 4)
+    coder: str = "exact"
+    beta: float = 0.01
+    min_channel: bool = False
+    C: float | str = 1.0
+
+
+PRESETS = {
+    # the paper's settings, the authors' where it is silent, and for β, which neither gives, a middle value
+    "paper": Preset(),
+    "best": Preset(
+        descriptor=DenseSIFT(step=4, min_side=48, contrast_threshold=0.1), min_channel=True, C="cv"
+    ),
+}
+
+
+def get_preset(name: str) -> Preset:
+    """The preset of that name.
+
+    >>> get_preset("paper").pyramid
+    (1, 2, 4)
+    """
+    if name not in PRESETS:
+        raise DDLCNError(f"preset={name!r}: unknown; choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]
