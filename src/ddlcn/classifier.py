@@ -80,6 +80,8 @@ class DDLCNClassifier(ClassifierMixin, BaseEstimator):
     network_ : Network
         The learnt dictionaries and their coders.
     svm_ : LinearSVM
+    n_train_ : int
+        How many images it was trained on.
     timings_ : dict
         Seconds by stage of `fit`.
 
@@ -142,7 +144,7 @@ class DDLCNClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
         self.descriptor_ = clone(preset.descriptor if self.descriptor is None else self.descriptor)
-        self.value_range_ = value_range(images)
+        self.value_range_, self.n_train_ = value_range(images), len(images)
         self.timings_ = Stopwatch()
         with one_blas_thread():
             with self.timings_.time("dictionaries"):

@@ -81,14 +81,13 @@ class Evaluation:
 
 def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluation:
     """Ask a model about labelled images; every label must be a class that it knows."""
-    labels = np.asarray(labels)
-    truth = np.searchsorted(model.classes_, labels).clip(max=len(model.classes_) - 1)
-    strange = np.unique(labels[model.classes_[truth] != labels])
-    if len(strange):
+    codes = {str(name): code for code, name in enumerate(model.classes_)}  # "7" from a folder is the number 7
+    if strange := sorted(set(map(str, labels)) - set(codes)):
         raise DDLCNError(
-            f"class {strange[0]!s} is not one the model knows: it was trained on "
+            f"class {strange[0]!r} is not one the model knows: it was trained on "
             f"{', '.join(map(str, model.classes_[:5]))}{', …' if len(model.classes_) > 5 else ''}"
         )
+    truth = np.array([codes[str(label)] for label in labels])
     start = perf_counter()
     probabilities = model.predict_proba(images)
     return Evaluation(model.classes_, truth, probabilities, perf_counter() - start)

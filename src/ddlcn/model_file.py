@@ -50,6 +50,7 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "classes": model.classes_.tolist(),
         "classes_dtype": model.classes_.dtype.str,
         "value_range": model.value_range_,
+        "n_train": model.n_train_,
         "n_features_in": getattr(model, "n_features_in_", None),
         "svm": {"C": svm.C_, "scale": svm.scale_, "duality_gap": svm.duality_gap_.tolist()},
         "timings": dict(model.timings_),
@@ -90,9 +91,26 @@ def load(cls: type[DDLCNClassifier], path: str | os.PathLike[str]) -> DDLCNClass
         raise ModelFileError(f"{name} is damaged ({_line(error)}): train it anew") from None
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise now, not after long work, if a file can't be written; a device is never replaced."""
+    path = Path(path)
+    if path.is_dir():
+        raise DDLCNError(f"can't write {str(path)!r}: it is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise DDLCNError(f"can't write {str(path)!r}: it is no regular file; name one")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise DDLCNError(
+            f"can't write {str(path)!r} ({error.strerror}): choose another place, or make its folder first"
+        ) from None
+
+
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file whole or not at all."""
     path = Path(path)
+    check_writable(path)
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
         try:
@@ -119,6 +137,7 @@ def _restore(
     model = cls(**params, descriptor=descriptor if header["own_descriptor"] else None)
     model.descriptor_ = descriptor
     model.value_range_ = tuple(map(float, header["value_range"]))
+    model.n_train_ = int(header["n_train"])
     if header["n_features_in"] is not None:
         model.n_features_in_ = int(header["n_features_in"])
     model.timings_ = dict(header["timings"])

@@ -16,9 +16,9 @@ from ddlcn.images.imageset import ImageSet
 
 IDX_NAME = re.compile(r"images[-.]idx3-ubyte(\.gz)?$")
 PARTS = {"train": ("train",), "test": ("test", "t10k")}
-NPZ_NAMES = {
+NPZ_NAMES = {  # a file without parts serves as either
     "train": (("images", "X", "data", "x_train"), ("labels", "y", "target", "y_train")),
-    "test": (("x_test",), ("y_test",)),
+    "test": (("x_test", "images", "X", "data"), ("y_test", "labels", "y", "target")),
 }
 CHUNK = 1 << 24
 

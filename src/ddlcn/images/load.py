@@ -41,6 +41,7 @@ def load_images(
           ``target``, ``y_train``).
     part : "train" or "test"
         Which of two IDX pairs in a folder, or ``x_test`` of an ``.npz`` file; the training part unless said.
+        A collection without parts serves as either.
         ``source`` of the result names the file that was taken.
     strict : bool
         Raise on a broken image rather than skip it.
