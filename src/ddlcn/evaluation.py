@@ -27,7 +27,7 @@ class Confusion(NamedTuple):
 class Evaluation:
     """Answers of a model beside the truth.
 
-    >>> result = Evaluation(np.array(["a", "b"]), np.array([0, 0, 1, 1]), np.eye(2)[[0, 0, 1, 0]], seconds=0.1)
+    >>> result = Evaluation(np.array(["a", "b"]), np.array([0, 0, 1, 1]), np.eye(2)[[0, 0, 1, 0]], 0.1)
     >>> result.accuracy, result.most_confused()
     (0.75, [Confusion(truth='b', predicted='a', count=1)])
     """

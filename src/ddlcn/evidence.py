@@ -46,6 +46,11 @@ class Evidence:
         """The share of each first-layer atom: (n_atoms,)."""
         return np.bincount(self.atoms.ravel(), self.shares.ravel(), minlength=n_atoms)
 
+    def fired_by(self, atom: int) -> np.ndarray:
+        """The patches that an atom's share comes from, strongest first."""
+        shares = np.abs(np.where(self.atoms == atom, self.shares, 0.0)).sum(axis=1)
+        return np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
+
     def map(self) -> np.ndarray:
         """Shares spread evenly over the pixels of their patches; sums to score − bias."""
         out = np.zeros(self.descriptors.shape)

@@ -11,35 +11,58 @@ depends on its own descriptor alone, not on the block it came in.
 
 import numpy as np
 
+from ddlcn.kernels import cholesky
 from ddlcn.kernels.compiled import kernel
 
 RIDGE = 1e-10  # of tr(C): makes C definite where atoms repeat, far below the tolerance of any test
+GROUPS = 64
 
 
 @kernel
-def _nearest(y, V, squares, products, k, candidates, distances, best, order):
-    """order[:k] = indices of the k nearest atoms, best[:k] = squared distances; ties by smaller index."""
-    n_atoms = squares.size
-    filled = 0
-    for j in range(n_atoms):  # the k smallest approximate distances
-        distance = squares[j] - np.float32(2) * products[j]
-        distances[j] = distance
-        if filled < k or distance < best[filled - 1]:
-            slot = filled if filled < k else k - 1
-            filled = slot + 1
-            while slot > 0 and best[slot - 1] > distance:
-                best[slot] = best[slot - 1]
-                slot -= 1
-            best[slot] = distance
+def _limit(y, distances, k, minima):
+    """A bound that at least the k nearest atoms keep, hardly more, whatever the rounding of `distances`.
+
+    Deal the atoms to groups: a bound that the minima of k groups keep, found by bisection, is one.
+    """
+    n_atoms = distances.size
+    minima[:] = np.inf
+    whole = n_atoms // GROUPS * GROUPS
+    for start in range(0, whole, GROUPS):
+        for g in range(GROUPS):
+            distance = distances[start + g]
+            minima[g] = distance if distance < minima[g] else minima[g]
+    for j in range(whole, n_atoms):
+        minima[j - whole] = min(minima[j - whole], distances[j])
+    low = high = minima[0]
+    for g in range(GROUPS):
+        low, high = min(low, minima[g]), max(high, minima[g])
+    for _ in range(8):
+        middle, count = np.float32(0.5) * (low + high), np.int32(0)
+        for g in range(GROUPS):
+            count += np.int32(minima[g] <= middle)
+        if count >= k:
+            high = middle
+        else:
+            low = middle
     size = np.float32(0)
     for d in range(y.size):
         size += y[d] * y[d]
-    limit = best[k - 1] + 1e-5 * (size + abs(best[k - 1]) + 1)  # more than the product can be wrong by
+    return high + np.float32(1e-5) * (size + abs(high) + 1)
+
+
+@kernel
+def _nearest(y, V, squares, products, k, distances, candidates, minima, best, order):
+    """order[:k] = the k nearest atoms, best[:k] = their squared distances; ties by smaller index."""
+    n_atoms = squares.size
+    for j in range(n_atoms):
+        distances[j] = squares[j] - np.float32(2) * products[j]
+    limit = np.float32(np.inf)
+    if n_atoms > GROUPS >= 2 * k:
+        limit = _limit(y, distances, k, minima)
     n_candidates = 0
     for j in range(n_atoms):
-        if distances[j] <= limit:
-            candidates[n_candidates] = j
-            n_candidates += 1
+        candidates[n_candidates] = j
+        n_candidates += distances[j] <= limit
     filled = 0
     for c in range(n_candidates):
         j = candidates[c]
@@ -47,8 +70,8 @@ def _nearest(y, V, squares, products, k, candidates, distances, best, order):
         for d in range(y.size):
             difference = np.float64(V[j, d]) - np.float64(y[d])
             distance += difference * difference
-        if filled < k or distance < best[filled - 1]:
-            slot = filled if filled < k else k - 1
+        if filled < k or distance < best[k - 1]:
+            slot = min(filled, k - 1)
             filled = slot + 1
             while slot > 0 and best[slot - 1] > distance:
                 best[slot], order[slot] = best[slot - 1], order[slot - 1]
@@ -57,105 +80,97 @@ def _nearest(y, V, squares, products, k, candidates, distances, best, order):
 
 
 @kernel
-def _local_gram(y, V, order, k, Z, C):
-    """C = ZZᵀ over the neighbours; returns its trace."""
-    for a in range(k):
-        for d in range(y.size):
-            Z[a, d] = V[order[a], d] - y[d]
+def _apart(V, a, b):
+    distance = 0.0
+    for d in range(V.shape[1]):
+        difference = np.float64(V[a, d]) - np.float64(V[b, d])
+        distance += difference * difference
+    return distance
+
+
+@kernel
+def distances_apart(V):
+    """The table of ‖v_a − v_b‖² of all atoms."""
+    table = np.zeros((V.shape[0], V.shape[0]))
+    for a in range(V.shape[0]):
+        for b in range(a):
+            table[a, b] = table[b, a] = _apart(V, a, b)
+    return table
+
+
+@kernel
+def _local_gram(V, order, best, apart, C):
+    """C over the neighbours by 2 z_a·z_b = ‖z_a‖² + ‖z_b‖² − ‖v_a − v_b‖²; returns its trace.
+
+    `apart` is the table of `distances_apart`, or empty to compute what is needed of it.
+    """
     trace = 0.0
-    for a in range(k):
-        for b in range(a + 1):
-            product = np.float32(0)
-            for d in range(y.size):
-                product += Z[a, d] * Z[b, d]
-            C[a, b] = product
-            C[b, a] = product
-        trace += C[a, a]
+    for a in range(order.size):
+        trace += best[a]
+        C[a, a] = best[a]
+        for b in range(a):
+            distance = apart[order[a], order[b]] if apart.size else _apart(V, order[a], order[b])
+            C[a, b] = C[b, a] = 0.5 * (best[a] + best[b] - distance)
     return trace
 
 
 @kernel
-def _factor(C, active, m, ridge, L):
-    """Cholesky factor of C restricted to the active atoms, plus ridge."""
+def _factor(C, active, m, ridge, L, U, inverse):
+    """Extend the factor of the active block of C + ridge I by its atom m."""
     for i in range(m):
-        for j in range(i + 1):
-            value = C[active[i], active[j]]
-            if i == j:
-                value += ridge
-            for d in range(j):
-                value -= L[i, d] * L[j, d]
-            if i == j:
-                L[i, i] = np.sqrt(max(value, ridge))
-            else:
-                L[i, j] = value / L[j, j]
+        L[m, i] = C[active[m], active[i]]
+    cholesky.append(m, C[active[m], active[m]] + ridge, ridge, L, U, inverse)
 
 
 @kernel
-def _solve(L, m, x):
-    """x ← (L Lᵀ)⁻¹ x."""
-    for i in range(m):
-        value = x[i]
-        for d in range(i):
-            value -= L[i, d] * x[d]
-        x[i] = value / L[i, i]
-    for i in range(m - 1, -1, -1):
-        x[i] /= L[i, i]
-        for d in range(i):
-            x[d] -= L[i, d] * x[i]
-
-
-@kernel
-def _closed_form(C, k, ridge, active, L, gamma):
-    """γ ∝ (C + ridge I)⁻¹ 1, summing to one."""
-    for i in range(k):
-        active[i] = i
-        gamma[i] = 1.0
-    _factor(C, active, k, ridge, L)
-    _solve(L, k, gamma)
+def _closed_form(C, k, ridge, active, L, U, inverse, ones, gamma):
+    """γ ∝ (C + ridge I)⁻¹ 1, summing to one: 1ᵀ(LLᵀ)⁻¹1 = ‖L⁻¹1‖²."""
     total = 0.0
-    for i in range(k):
-        total += gamma[i]
-    for i in range(k):
-        gamma[i] /= total
+    for m in range(k):
+        active[m] = m
+        _factor(C, active, m, ridge, L, U, inverse)
+        cholesky.forward(m, 1.0, L, inverse, ones)
+        total += ones[m] * ones[m]
+    for m in range(k):
+        gamma[m] = ones[m] / total
+    cholesky.backward(k, L, inverse, gamma)
 
 
 @kernel
-def _exact(C, k, penalty, ridge, active, L, gamma, ones, pull, signs, inside):
-    """Minimise ½γᵀCγ + Σ penalty_j|γ_j| on 1ᵀγ = 1 from any feasible γ.
+def _exact(C, k, penalty, ridge, active, L, U, inverse, ones, pull, target, signs, inside, gamma):
+    """Minimise ½γᵀCγ + Σ penalty_j|γ_j| on 1ᵀγ = 1, from the nearest atom.
 
     On a fixed support with fixed signs the minimiser is linear algebra. Walk towards it; an atom whose
     code would change sign leaves; at the minimiser, the atom that violates its condition most enters.
     The objective falls with every step, so no support comes twice.
     """
-    m = 0
-    for i in range(k):
-        inside[i] = gamma[i] != 0
-        if inside[i]:
-            active[m] = i
-            signs[i] = np.sign(gamma[i])
-            m += 1
-    entered = -1
+    gamma[:] = 0.0
+    inside[:] = False
+    gamma[0], signs[0], inside[0], active[0] = 1.0, 1.0, True, 0
+    m, factored, entered = 1, 0, 0
     for _ in range(20 * k):
-        _factor(C, active, m, ridge, L)
-        sum_ones = sum_pull = 0.0
+        while factored < m:
+            j = active[factored]
+            _factor(C, active, factored, ridge, L, U, inverse)
+            cholesky.forward(factored, 1.0, L, inverse, ones)
+            cholesky.forward(factored, penalty[j] * signs[j], L, inverse, pull)
+            factored += 1
+        ones_ones = ones_pull = 0.0
         for i in range(m):
-            ones[i] = 1.0
-            pull[i] = penalty[active[i]] * signs[active[i]]
-        _solve(L, m, ones)
-        _solve(L, m, pull)
+            ones_ones += ones[i] * ones[i]
+            ones_pull += ones[i] * pull[i]
+        level = (1 + ones_pull) / ones_ones  # multiplier of 1ᵀγ = 1
         for i in range(m):
-            sum_ones += ones[i]
-            sum_pull += pull[i]
-        level = (1 + sum_pull) / sum_ones  # multiplier of 1ᵀγ = 1
+            target[i] = level * ones[i] - pull[i]
+        cholesky.backward(m, L, inverse, target)
         step, leaver = 1.0, -1
         for i in range(m):
             j = active[i]
-            target = level * ones[i] - pull[i]
-            if target * signs[j] < 0 and gamma[j] / (gamma[j] - target) < step:
-                step, leaver = gamma[j] / (gamma[j] - target), i
+            if target[i] * signs[j] < 0 and gamma[j] / (gamma[j] - target[i]) < step:
+                step, leaver = gamma[j] / (gamma[j] - target[i]), i
         for i in range(m):
             j = active[i]
-            gamma[j] += step * (level * ones[i] - pull[i] - gamma[j])
+            gamma[j] += step * (target[i] - gamma[j])
         if leaver >= 0:
             gone = active[leaver]
             gamma[gone] = 0.0
@@ -163,7 +178,8 @@ def _exact(C, k, penalty, ridge, active, L, gamma, ones, pull, signs, inside):
             for i in range(leaver, m - 1):
                 active[i] = active[i + 1]
             m -= 1
-            if gone == entered and step == 0.0:
+            factored = leaver
+            if gone == entered and step <= 0:
                 return  # at the limit of precision
             continue
         worst, entered = 1e-9 * (ridge / RIDGE), -1
@@ -183,26 +199,29 @@ def _exact(C, k, penalty, ridge, active, L, gamma, ones, pull, signs, inside):
 
 
 @kernel
-def encode(Y, V, squares, products, k, beta, epsilon, indices, values):
+def encode(Y, V, squares, apart, products, k, beta, epsilon, indices, values):
     """Codes of the rows of Y into `indices` and `values`; exact if beta ≥ 0, else LLC with `epsilon`."""
-    candidates, order = np.empty(squares.size, np.int64), np.empty(k, np.int64)
-    distances, best = np.empty(squares.size, np.float32), np.empty(k)
-    Z, C, L = np.empty((k, Y.shape[1]), np.float32), np.empty((k, k)), np.empty((k, k))
-    active, inside = np.empty(k, np.int64), np.empty(k, np.bool_)
-    gamma, ones, pull, signs, penalty = np.empty(k), np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    n_atoms = squares.size
+    distances, minima = np.empty(n_atoms, np.float32), np.empty(GROUPS, np.float32)
+    candidates, order = np.empty(n_atoms + 1, np.int64), np.empty(k, np.int64)
+    active, inside, best, inverse = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k), np.empty(k)
+    C, L, U = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
+    gamma, ones, pull = np.empty(k), np.empty(k), np.empty(k)
+    target, signs, penalty = np.empty(k), np.empty(k), np.empty(k)
     for n in range(Y.shape[0]):
-        _nearest(Y[n], V, squares, products[n], k, candidates, distances, best, order)
-        trace = _local_gram(Y[n], V, order, k, Z, C)
-        if trace <= 0 or (beta >= 0 and C[0, 0] == 0):  # the descriptor is an atom: nothing to pay
+        _nearest(Y[n], V, squares, products[n], k, distances, candidates, minima, best, order)
+        trace = _local_gram(V, order, best, apart, C)
+        if trace <= 0:  # all neighbours are the descriptor itself
             gamma[:] = 0.0
             gamma[0] = 1.0
         elif beta >= 0:
-            _closed_form(C, k, 1e-6 * trace, active, L, gamma)
             for i in range(k):
-                penalty[i] = beta * np.sqrt(C[i, i])
-            _exact(C, k, penalty, RIDGE * trace, active, L, gamma, ones, pull, signs, inside)
+                penalty[i] = beta * np.sqrt(best[i])
+            _exact(
+                C, k, penalty, RIDGE * trace, active, L, U, inverse, ones, pull, target, signs, inside, gamma
+            )
         else:
-            _closed_form(C, k, max(epsilon, RIDGE) * trace, active, L, gamma)
+            _closed_form(C, k, max(epsilon, RIDGE) * trace, active, L, U, inverse, ones, gamma)
         for i in range(k):
             indices[n, i] = order[i]
             values[n, i] = gamma[i]

@@ -40,21 +40,22 @@ def _cell_weights(patch):
 
 @kernel
 def _orientation_row(image, y, smooth, slope, energy):
-    """energy[x, a] of image row y: magnitude · max(cos(θ − θ_a), 0)⁹; opposite angles share one cosine."""
+    """energy[x·8 + a] of image row y: magnitude · max(cos(θ − θ_a), 0)⁹; opposite angles share one cosine."""
     height, width = image.shape
-    smooth[:] = 0
-    slope[:] = 0
-    for tap in range(5):  # along y, zero beyond the border
-        row = y + tap - 2
-        if 0 <= row < height:
-            for x in range(width):
-                smooth[x + 2] += _SMOOTH[tap] * image[row, x]
-                slope[x + 2] += _SLOPE[tap] * image[row, x]
     for x in range(width):
-        gx = gy = np.float32(0)
-        for tap in range(5):
-            gx += _SLOPE[tap] * smooth[x + tap]
-            gy += _SMOOTH[tap] * slope[x + tap]
+        up2 = image[y - 2, x] if y >= 2 else np.float32(0)
+        up1 = image[y - 1, x] if y >= 1 else np.float32(0)
+        down1 = image[y + 1, x] if y + 1 < height else np.float32(0)
+        down2 = image[y + 2, x] if y + 2 < height else np.float32(0)
+        smooth[x + 2] = _SMOOTH[0] * (up2 + down2) + _SMOOTH[1] * (up1 + down1) + _SMOOTH[2] * image[y, x]
+        slope[x + 2] = _SLOPE[0] * (up2 - down2) + _SLOPE[1] * (up1 - down1)
+    for x in range(width):  # differences first: flat areas cancel exactly
+        gx = _SLOPE[0] * (smooth[x] - smooth[x + 4]) + _SLOPE[1] * (smooth[x + 1] - smooth[x + 3])
+        gy = (
+            _SMOOTH[0] * (slope[x] + slope[x + 4])
+            + _SMOOTH[1] * (slope[x + 1] + slope[x + 3])
+            + _SMOOTH[2] * slope[x + 2]
+        )
         magnitude = np.sqrt(gx * gx + gy * gy)
         inverse = np.float32(0)
         if magnitude > 0:
@@ -87,7 +88,7 @@ def dense_sift(image, patch, step, threshold):
     top, left = ((height - patch) % step) // 2, ((width - patch) % step) // 2
     n_y, n_x = (height - patch) // step + 1, (width - patch) // step + 1
     weights = _cell_weights(patch)
-    smooth, slope = np.empty(width + 4, np.float32), np.empty(width + 4, np.float32)
+    smooth, slope = np.zeros(width + 4, np.float32), np.zeros(width + 4, np.float32)  # zero beyond the border
     energy = np.empty(width * N_ORIENTATIONS, np.float32)
     part = N_CELLS * N_ORIENTATIONS
     rows = np.zeros((height, n_x * part), np.float32)  # energy of each image row in each patch's x-cells

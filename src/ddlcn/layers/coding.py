@@ -8,6 +8,7 @@ locality-constrained linear coding. Codes are k indices and k values a descripto
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from ddlcn.kernels import locality
 from ddlcn.layers.threads import one_blas_thread
 
 _BLOCK = 512  # rows of the product with all atoms that are held at a time; no answer depends on it
+_LARGEST_TABLE = 2048  # atoms; 32 MB
+_NO_TABLE = np.empty((0, 0))
 
 
 class Codes(NamedTuple):
@@ -32,6 +35,19 @@ class Codes(NamedTuple):
         out = np.zeros((len(self.indices), n_atoms), np.float32)
         np.put_along_axis(out, self.indices.astype(np.int64), self.values, axis=1)
         return out
+
+
+class Codebook:
+    """Atoms with what coding over them needs again and again. No code depends on whether it is used."""
+
+    def __init__(self, atoms: ArrayLike) -> None:
+        self.atoms = np.ascontiguousarray(atoms, dtype=np.float32)
+        self.squares = np.einsum("ij,ij->i", self.atoms, self.atoms)
+
+    @cached_property
+    def apart(self) -> np.ndarray:
+        """Squared distances between all atoms; empty for a dictionary whose table would not stay in cache."""
+        return locality.distances_apart(self.atoms) if len(self.atoms) <= _LARGEST_TABLE else _NO_TABLE
 
 
 class LocalityCoder(BaseEstimator):
@@ -55,7 +71,7 @@ class LocalityCoder(BaseEstimator):
         self.n_neighbors = n_neighbors
         self.beta = beta
 
-    def encode(self, Y: ArrayLike, atoms: ArrayLike) -> Codes:
+    def encode(self, Y: ArrayLike, atoms: ArrayLike | Codebook) -> Codes:
         """Codes of the rows of `Y` over the rows of `atoms`."""
         if not self.beta >= 0:
             raise DDLCNError(f"beta={self.beta}: must be zero or positive")
@@ -76,25 +92,37 @@ class LLCCoder(BaseEstimator):
         self.n_neighbors = n_neighbors
         self.epsilon = epsilon
 
-    def encode(self, Y: ArrayLike, atoms: ArrayLike) -> Codes:
+    def encode(self, Y: ArrayLike, atoms: ArrayLike | Codebook) -> Codes:
         """Codes of the rows of `Y` over the rows of `atoms`."""
         if not self.epsilon >= 0:
             raise DDLCNError(f"epsilon={self.epsilon}: must be zero or positive")
         return _encode(Y, atoms, self.n_neighbors, beta=-1.0, epsilon=float(self.epsilon))
 
 
-def _encode(Y: ArrayLike, atoms: ArrayLike, n_neighbors: int, beta: float, epsilon: float) -> Codes:
+def _encode(
+    Y: ArrayLike, atoms: ArrayLike | Codebook, n_neighbors: int, beta: float, epsilon: float
+) -> Codes:
     Y = np.ascontiguousarray(Y, dtype=np.float32)
-    atoms = np.ascontiguousarray(atoms, dtype=np.float32)
-    if n_neighbors < 1 or len(atoms) < 1:
-        raise DDLCNError(f"n_neighbors={n_neighbors} over {len(atoms)} atoms: both must be at least 1")
-    k = min(n_neighbors, len(atoms))
+    book = atoms if isinstance(atoms, Codebook) else Codebook(atoms)
+    if n_neighbors < 1 or len(book.atoms) < 1:
+        raise DDLCNError(f"n_neighbors={n_neighbors} over {len(book.atoms)} atoms: both must be at least 1")
+    k = min(n_neighbors, len(book.atoms))
     indices, values = np.empty((len(Y), k), np.int32), np.empty((len(Y), k), np.float32)
-    squares = np.einsum("ij,ij->i", atoms, atoms)
+    apart = book.apart if book is atoms or len(Y) > len(book.atoms) else _NO_TABLE
     with one_blas_thread():
         for start in range(0, len(Y), _BLOCK):
             rows = slice(start, start + _BLOCK)
+            products = Y[rows] @ book.atoms.T
             locality.encode(
-                Y[rows], atoms, squares, Y[rows] @ atoms.T, k, beta, epsilon, indices[rows], values[rows]
+                Y[rows],
+                book.atoms,
+                book.squares,
+                apart,
+                products,
+                k,
+                beta,
+                epsilon,
+                indices[rows],
+                values[rows],
             )
     return Codes(indices, values)

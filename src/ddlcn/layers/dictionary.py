@@ -27,7 +27,8 @@ def l1_ball_codes(Y: ArrayLike, atoms: ArrayLike, l1_radius: float = 0.35) -> np
     array([[0.35, 0.  ]])
     """
     Y, atoms = np.asarray(Y, dtype=np.float64), np.asarray(atoms, dtype=np.float64)
-    return l1ball.l1_ball_codes(atoms @ atoms.T, Y @ atoms.T, Y.shape[1], float(l1_radius))
+    energies = np.einsum("ij,ij->i", Y, Y)
+    return l1ball.l1_ball_codes(atoms @ atoms.T, Y @ atoms.T, energies, Y.shape[1], float(l1_radius))
 
 
 class L1BallDictionary(TransformerMixin, BaseEstimator):
@@ -174,11 +175,11 @@ def _learn(
     Y: np.ndarray, atoms: np.ndarray, radius: float, max_passes: int, tol: float
 ) -> tuple[np.ndarray, list[float]]:
     atoms = atoms.astype(np.float64)
-    losses = np.empty(len(Y))
+    losses, energies = np.empty(len(Y)), np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
     path: list[float] = []
     for _ in range(max(1, max_passes)):
         correlations = Y @ atoms.T.astype(np.float32)
-        products, samples = l1ball.accumulate(Y, atoms @ atoms.T, correlations, radius, losses)
+        products, samples = l1ball.accumulate(Y, atoms @ atoms.T, correlations, energies, radius, losses)
         path.append(float(losses.mean()))
         if len(path) > 1 and path[-2] - path[-1] <= tol * path[-2]:
             break

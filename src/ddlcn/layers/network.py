@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
 
 from ddlcn.kernels import pooling
-from ddlcn.layers.coding import Codes
+from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.sift import Descriptors
 
@@ -35,7 +35,7 @@ _DESCRIPTORS_AT_ONCE = 4096
 class Coder(Protocol):
     """What a layer codes with: `LocalityCoder`, `LLCCoder`, or anything alike."""
 
-    def encode(self, Y: ArrayLike, atoms: ArrayLike) -> Codes:
+    def encode(self, Y: ArrayLike, atoms: ArrayLike | Codebook) -> Codes:
         """Codes of the rows of `Y` over the rows of `atoms`."""
         ...
 
@@ -69,6 +69,11 @@ class Network:
         self.pyramid = pyramid
         self.min_channel = min_channel
         self.expand = expand
+
+    @cached_property
+    def codebook(self) -> Codebook:
+        """The first dictionary, made ready for coding."""
+        return Codebook(self.dictionaries[0])
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
@@ -112,7 +117,7 @@ class Network:
 
     def encode(self, values: np.ndarray) -> Codes:
         """First-layer codes of descriptors."""
-        return self.coders[0].encode(values, self.dictionaries[0])
+        return self.coders[0].encode(values, self.codebook)
 
     def rows(self, images: Iterable[Descriptors]) -> csr_array:
         """Features of images, one sparse row of unit length each; few images are held at a time."""
