@@ -1,7 +1,4 @@
-"""A Cholesky factor L of a small matrix that grows and shrinks by rows, kept with U = Lᵀ and 1 / diag(L).
-
-Substitutions run over whole rows of L or U, so that each unknown waits for one multiplication only.
-"""
+"""A Cholesky factor L of a small matrix that grows and shrinks by rows, kept with 1 / diag(L)."""
 
 import numpy as np
 
@@ -9,15 +6,15 @@ from ddlcn.kernels.compiled import kernel
 
 
 @kernel
-def append(m, diagonal, least, L, U, inverse):
+def append(m, diagonal, least, L, inverse):
     """Factor row m, whose entries left of the diagonal lie in L[m, :m]; the pivot is at least `least`."""
-    row = L[m]
     for i in range(m):
-        row[i] *= inverse[i]
-        U[i, m] = row[i]
-        diagonal -= row[i] * row[i]
-        for j in range(i + 1, m):
-            row[j] -= row[i] * U[i, j]
+        value = L[m, i]
+        for j in range(i):
+            value -= L[i, j] * L[m, j]
+        value *= inverse[i]
+        L[m, i] = value
+        diagonal -= value * value
     inverse[m] = 1 / np.sqrt(max(diagonal, least))
 
 

@@ -26,7 +26,6 @@ def _workspace(n_atoms, n_features):
         np.empty(most),
         np.empty(most),
         np.empty((most, most)),
-        np.empty((most, most)),
         np.empty(n_atoms),
     )
 
@@ -34,11 +33,13 @@ def _workspace(n_atoms, n_features):
 @kernel
 def _code(gram, corr, energy, radius, work):
     """Code of one sample from corr = D y and energy = ‖y‖². Returns the number of corners held."""
-    corners, signs, weights, ones, target, inverse, L, U, residual = work
+    corners, signs, weights, ones, target, inverse, L, residual = work
+    if energy <= 0:
+        return 0
     scale = energy + radius * radius
     first, gain = 0, -np.inf
     for j in range(corr.size):
-        if abs(corr[j]) - 0.5 * radius * gram[j, j] > gain:
+        if gram[j, j] > TINY and abs(corr[j]) - 0.5 * radius * gram[j, j] > gain:
             first, gain = j, abs(corr[j]) - 0.5 * radius * gram[j, j]
     corners[0], signs[0], weights[0] = first, 1.0 if corr[first] >= 0 else -1.0, 1.0
     m, factored = 1, 0
@@ -65,7 +66,7 @@ def _code(gram, corr, energy, radius, work):
                 for i in range(row + 1):
                     b, other = corners[i], radius * signs[i]
                     L[row, i] = seen * other * gram[a, b] - seen * corr[a] - other * corr[b] + energy + scale
-                cholesky.append(row, L[row, row], 1e-13 * scale, L, U, inverse)
+                cholesky.append(row, L[row, row], 1e-13 * scale, L, inverse)
                 cholesky.forward(row, 1.0, L, inverse, ones)
             factored = m
             total = 0.0

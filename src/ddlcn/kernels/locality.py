@@ -115,20 +115,13 @@ def _local_gram(V, order, best, apart, C):
 
 
 @kernel
-def _factor(C, active, m, ridge, L, U, inverse):
-    """Extend the factor of the active block of C + ridge I by its atom m."""
-    for i in range(m):
-        L[m, i] = C[active[m], active[i]]
-    cholesky.append(m, C[active[m], active[m]] + ridge, ridge, L, U, inverse)
-
-
-@kernel
-def _closed_form(C, k, ridge, active, L, U, inverse, ones, gamma):
+def _closed_form(C, k, ridge, L, inverse, ones, gamma):
     """γ ∝ (C + ridge I)⁻¹ 1, summing to one: 1ᵀ(LLᵀ)⁻¹1 = ‖L⁻¹1‖²."""
     total = 0.0
     for m in range(k):
-        active[m] = m
-        _factor(C, active, m, ridge, L, U, inverse)
+        for i in range(m):
+            L[m, i] = C[m, i]
+        cholesky.append(m, C[m, m] + ridge, ridge, L, inverse)
         cholesky.forward(m, 1.0, L, inverse, ones)
         total += ones[m] * ones[m]
     for m in range(k):
@@ -137,7 +130,7 @@ def _closed_form(C, k, ridge, active, L, U, inverse, ones, gamma):
 
 
 @kernel
-def _exact(C, k, penalty, ridge, active, L, U, inverse, ones, pull, target, signs, inside, gamma):
+def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, inside, gamma):
     """Minimise ½γᵀCγ + Σ penalty_j|γ_j| on 1ᵀγ = 1, from the nearest atom.
 
     On a fixed support with fixed signs the minimiser is linear algebra. Walk towards it; an atom whose
@@ -151,7 +144,9 @@ def _exact(C, k, penalty, ridge, active, L, U, inverse, ones, pull, target, sign
     for _ in range(20 * k):
         while factored < m:
             j = active[factored]
-            _factor(C, active, factored, ridge, L, U, inverse)
+            for i in range(factored):
+                L[factored, i] = C[j, active[i]]
+            cholesky.append(factored, C[j, j] + ridge, ridge, L, inverse)
             cholesky.forward(factored, 1.0, L, inverse, ones)
             cholesky.forward(factored, penalty[j] * signs[j], L, inverse, pull)
             factored += 1
@@ -205,7 +200,7 @@ def encode(Y, V, squares, apart, products, k, beta, epsilon, indices, values):
     distances, minima = np.empty(n_atoms, np.float32), np.empty(GROUPS, np.float32)
     candidates, order = np.empty(n_atoms + 1, np.int64), np.empty(k, np.int64)
     active, inside, best, inverse = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k), np.empty(k)
-    C, L, U = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
+    C, L = np.empty((k, k)), np.empty((k, k))
     gamma, ones, pull = np.empty(k), np.empty(k), np.empty(k)
     target, signs, penalty = np.empty(k), np.empty(k), np.empty(k)
     for n in range(Y.shape[0]):
@@ -217,11 +212,12 @@ def encode(Y, V, squares, apart, products, k, beta, epsilon, indices, values):
         elif beta >= 0:
             for i in range(k):
                 penalty[i] = beta * np.sqrt(best[i])
-            _exact(
-                C, k, penalty, RIDGE * trace, active, L, U, inverse, ones, pull, target, signs, inside, gamma
-            )
+            _exact(C, k, penalty, RIDGE * trace, active, L, inverse, ones, pull, target, signs, inside, gamma)
         else:
-            _closed_form(C, k, max(epsilon, RIDGE) * trace, active, L, U, inverse, ones, gamma)
+            _closed_form(C, k, max(epsilon, RIDGE) * trace, L, inverse, ones, gamma)
+        total = 0.0
+        for i in range(k):
+            total += gamma[i]
         for i in range(k):
             indices[n, i] = order[i]
-            values[n, i] = gamma[i]
+            values[n, i] = gamma[i] / total  # one, but for rounding
