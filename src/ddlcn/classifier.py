@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -33,7 +33,7 @@ _IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
 _MOST_DESCRIPTORS = 100_000  # a class's dictionary is learnt on no more than these, evenly drawn
 
 
-class DDLCNClassifier(ClassifierMixin, BaseEstimator):
+class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     """Deep Micro-Dictionary Learning and Coding Network.
 
     Images are file paths, 2-D grey arrays or 3-D colour arrays, of any sizes; or the rows of a 2-D matrix,
@@ -131,15 +131,16 @@ class DDLCNClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = self.image_shape is not None
+        tags.transformer_tags.preserves_dtype = []
         tags.input_tags.three_d_array = tags.input_tags.string = self.image_shape is None
         return tags
 
     # ------------------------------------------------------------------------------------------- training
 
-    def fit(self, images: Any, labels: ArrayLike) -> DDLCNClassifier:
-        """Learn from images and one label each."""
+    def fit(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
+        """Learn from images and their labels `y`, one each."""
         preset = get_preset(self.preset)
-        images, labels = self._training_images(images, labels)
+        images, labels = self._training_images(images, y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
@@ -221,15 +222,18 @@ class DDLCNClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores, a column for each class (one-dimensional for two classes)."""
-        return self.svm_.decision_function(self.transform(images))
+        rows = self.transform(images)
+        return self.svm_.decision_function(rows)
 
     def predict(self, images: Any) -> np.ndarray:
         """The labels of images."""
-        return self.svm_.labels(self.decision_function(images))
+        scores = self.decision_function(images)
+        return self.svm_.labels(scores)
 
     def predict_proba(self, images: Any) -> np.ndarray:
         """Probabilities of the classes, calibrated on the training images."""
-        return self.svm_.probabilities(self.decision_function(images))
+        scores = self.decision_function(images)
+        return self.svm_.probabilities(scores)
 
     def explain(self, image: Any, label: Any = None) -> Evidence:
         """Where in an image the score of a class (by default, of the predicted one) comes from."""

@@ -333,10 +333,16 @@ def _both_sides(scores: np.ndarray) -> np.ndarray:
 
 
 def _calibrate(scores: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
-    """The scale s that maximises the mean log-likelihood of softmax(s · scores), and that likelihood."""
+    """The scale s that makes softmax(s · scores) likeliest, and its mean log-likelihood.
+
+    As in Platt's method a little doubt is kept, one row in n + 2, so that no finite sample proves certainty.
+    """
+    doubt = 1 / (len(codes) + 2)
 
     def loss(log_scale: float) -> float:
-        return -float(log_softmax(np.exp(log_scale) * scores, axis=1)[np.arange(len(codes)), codes].mean())
+        logs = log_softmax(np.exp(log_scale) * scores, axis=1)
+        right = logs[np.arange(len(codes)), codes].mean()
+        return -float((1 - doubt) * right + doubt * logs.mean())
 
     best = minimize_scalar(loss, bounds=(-5.0, 8.0), method="bounded")
     return float(np.exp(best.x)), -float(best.fun)
