@@ -62,6 +62,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         How images are described.
     pyramid : tuple of int, optional
         Cells a side at each level of the spatial pyramid.
+    min_channel : bool, optional
+        Pool plain minima beside the maxima.
     C : float or "cv", optional
         Weight of errors in the SVM, or "cv" to choose it by cross-validation on the training images.
     expand : bool
@@ -106,6 +108,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         coder: str | None = None,
         descriptor: DenseSIFT | None = None,
         pyramid: tuple[int, ...] | None = None,
+        min_channel: bool | None = None,
         C: float | str | None = None,
         expand: bool = False,
         image_shape: tuple[int, ...] | None = None,
@@ -122,6 +125,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.coder = coder
         self.descriptor = descriptor
         self.pyramid = pyramid
+        self.min_channel = min_channel
         self.C = C
         self.expand = expand
         self.image_shape = image_shape
@@ -138,38 +142,58 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------- training
 
     def fit(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
-        """Learn from images and their labels `y`, one each."""
-        preset = get_preset(self.preset)
+        """Learn from images and their labels `y`, one each: `learn`, `transform`, `train`, in that order."""
+        self.learn(images, y)
+        with self.timings_.time("coding"):
+            rows = self.transform(images)
+        return self.train(rows, y)
+
+    def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
+        """Learn the dictionaries alone, which is all that `transform` needs.
+
+        `first_layer` gives the atoms of the first dictionary if they have been learnt before.
+        """
         images, labels = self._training_images(images, y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
-        self.descriptor_ = clone(preset.descriptor if self.descriptor is None else self.descriptor)
-        self.value_range_, self.n_train_ = value_range(images), len(images)
+        self.descriptor_ = clone(self._or_preset("descriptor"))
+        self.value_range_ = value_range(images)
         self.timings_ = Stopwatch()
-        with one_blas_thread():
-            with self.timings_.time("dictionaries"):
-                dictionaries = [self._learn_first_layer(images, codes)]
-                for depth, n_atoms in enumerate(self.deeper_atoms, start=1):
-                    seed = class_seeds(self.random_state, depth)[-1]
-                    deeper = L1BallDictionary(n_atoms, self.l1_radius, random_state=seed)
-                    dictionaries.append(deeper.fit(dictionaries[-1]).components_)
-            self.network_ = Network(
-                dictionaries,
-                [self._coder(layer) for layer in range(len(dictionaries))],
-                SpatialPyramid(preset.pyramid if self.pyramid is None else self.pyramid),
-                preset.min_channel,
-                self.expand,
-            )
-            with self.timings_.time("coding"):
-                rows = self._rows(images, "Coding")
-            with self.timings_.time("svm"):
-                C = preset.C if self.C is None else self.C
-                self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
-                for _ in track("Training", [None], total=1):
-                    self.svm_.fit(rows, codes)
-                self.svm_.classes_ = self.classes_
+        with one_blas_thread(), self.timings_.time("dictionaries"):
+            dictionaries = [self._learn_first_layer(images, codes) if first_layer is None else first_layer]
+            for depth, n_atoms in enumerate(self.deeper_atoms, start=1):
+                seed = class_seeds(self.random_state, depth)[-1]
+                deeper = L1BallDictionary(n_atoms, self.l1_radius, random_state=seed)
+                dictionaries.append(deeper.fit(dictionaries[-1]).components_)
+        self.network_ = self._network(dictionaries)
         return self
+
+    def train(self, rows: csr_array, y: ArrayLike) -> DDLCNClassifier:
+        """Train the SVM alone, on rows that `transform` gave."""
+        self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
+        self.n_train_ = len(codes)
+        with self.timings_.time("svm"):
+            C = self._or_preset("C")
+            self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
+            for _ in track("Training", [None], total=1):
+                self.svm_.fit(rows, codes)
+            self.svm_.classes_ = self.classes_
+        return self
+
+    def _network(self, dictionaries: list[np.ndarray]) -> Network:
+        return Network(
+            dictionaries,
+            [self._coder(layer) for layer in range(len(dictionaries))],
+            SpatialPyramid(self._or_preset("pyramid")),
+            self._or_preset("min_channel"),
+            self.expand,
+        )
+
+    def _or_preset(self, name: str) -> Any:
+        """A parameter, or what the preset says if it is None."""
+        given, preset = getattr(self, name), get_preset(self.preset)
+        return getattr(preset, name) if given is None else given
 
     def _learn_first_layer(self, images: Sequence[Any], codes: np.ndarray) -> np.ndarray:
         """V: a dictionary a class, side by side (Eq. 2)."""
@@ -203,13 +227,12 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         )
 
     def _coder(self, layer: int) -> Coder:
-        preset = get_preset(self.preset)
         if len(self.neighbors) < 1:
             raise DDLCNError("neighbors=(): give the number of nearest atoms for each layer, as in (15, 10)")
         n_neighbors = self.neighbors[min(layer, len(self.neighbors) - 1)]
-        kind = self.coder or preset.coder
+        kind = self._or_preset("coder")
         if kind == "exact":
-            return LocalityCoder(n_neighbors, preset.beta if self.beta is None else self.beta)
+            return LocalityCoder(n_neighbors, self._or_preset("beta"))
         if kind == "llc":
             return LLCCoder(n_neighbors)
         raise DDLCNError(f'coder={kind!r}: unknown; choose "exact" or "llc"')
@@ -281,7 +304,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return images, labels
 
     def _images(self, images: Any) -> Sequence[Any]:
-        check_is_fitted(self, "svm_")
+        check_is_fitted(self, "network_")
         if self.image_shape is not None:
             return self._reshaped(validate_data(self, images, dtype="numeric", reset=False))
         return _sequence(images)
