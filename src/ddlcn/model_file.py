@@ -82,13 +82,20 @@ def load(cls: type[DDLCNClassifier], path: str | os.PathLike[str]) -> DDLCNClass
     try:
         header = json.loads(metadata["ddlcn"])
         version = header["format"]
-        if isinstance(version, int) and version > FORMAT:
+        _expect(isinstance(version, int), "its format is no number")
+        if version > FORMAT:
             raise ModelFileError(f"{name} has format {version}, newer than this ddlcn reads: upgrade ddlcn")
         return _restore(cls, header, tensors)
     except ModelFileError:
         raise
     except Exception as error:  # whatever a damaged header leads to
         raise ModelFileError(f"{name} is damaged ({_line(error)}): train it anew") from None
+
+
+def read_format(path: str | os.PathLike[str]) -> int:
+    """The format version of a model file."""
+    with safe_open(path, framework="np") as file:
+        return int(json.loads(file.metadata()["ddlcn"])["format"])
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -136,7 +143,9 @@ def _restore(
     descriptor = DenseSIFT(**{key: _tuples(value) for key, value in header["descriptor"].items()})
     model = cls(**params, descriptor=descriptor if header["own_descriptor"] else None)
     model.descriptor_ = descriptor
-    model.value_range_ = tuple(map(float, header["value_range"]))
+    _expect(all(map(_whole, [*descriptor.patch_sizes, descriptor.step])), "its patches are no numbers")
+    low, high = model.value_range_ = tuple(map(float, header["value_range"]))
+    _expect(-np.inf < low < high < np.inf, "its values have no range")
     model.n_train_ = int(header["n_train"])
     if header["n_features_in"] is not None:
         model.n_features_in_ = int(header["n_features_in"])
@@ -155,7 +164,12 @@ def _restore(
     for spec in header["coders"]:
         known = _CODERS[spec["kind"]]
         coders.append(known(**{key: value for key, value in spec.items() if key != "kind"}))
+        _expect(
+            _whole(spec["n_neighbors"]) and 0 <= min(spec[k] for k in spec if k != "kind"),
+            "a coder is strange",
+        )
     _expect(len(coders) == len(dictionaries) >= 1, "it has not one coder a dictionary")
+    _expect(all(_whole(level) and level <= 1000 for level in header["pyramid"]), "its pyramid is strange")
     model.network_ = Network(
         dictionaries, coders, SpatialPyramid(_tuples(header["pyramid"])), header["min_channel"], model.expand
     )
@@ -163,6 +177,7 @@ def _restore(
     svm = model.svm_ = LinearSVM(C=header["svm"]["C"])
     svm.classes_, svm.coef_, svm.intercept_ = model.classes_, tensors["svm.coef"], tensors["svm.intercept"]
     svm.C_, svm.scale_ = float(header["svm"]["C"]), float(header["svm"]["scale"])
+    _expect(0 < svm.scale_ < np.inf, "its scale is no positive number")
     svm.duality_gap_ = np.array(header["svm"]["duality_gap"], dtype=float)
     svm.n_features_in_ = model.network_.n_features
     rows = 1 if len(model.classes_) == 2 else len(model.classes_)
@@ -173,7 +188,11 @@ def _restore(
 
 def _expect(holds: bool, otherwise: str) -> None:
     if not holds:
-        raise ModelFileError(otherwise)
+        raise ValueError(otherwise)
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and value > 0
 
 
 def _tuples(value: Any) -> Any:

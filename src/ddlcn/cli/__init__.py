@@ -12,7 +12,7 @@ from typing import NoReturn
 from ddlcn.errors import DDLCNError
 
 # A further file of commands is one more name here; it imports heavy things inside its commands only.
-GROUPS = ("learn", "answer")
+GROUPS = ("learn", "predict", "info")
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -43,7 +43,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        command = error.ctx.command_path if getattr(error, "ctx", None) else "ddlcn"
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "ddlcn"
         _fail(f"{error.format_message().rstrip('.')}; see {command} --help")
 
 

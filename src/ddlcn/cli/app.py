@@ -1,10 +1,12 @@
-"""The app that commands register with, and the options that they share."""
+"""The app that commands register with, and the model that they open."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ddlcn import DDLCNClassifier
 
 app = typer.Typer(
     help="Image recognition with little data and no GPU: folders of images in, a small model file out.",
@@ -12,15 +14,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-Part = StrEnum("Part", ["train", "test"])
-
-Data = Annotated[Path, typer.Argument(help="A folder per class, a .csv of path,label, IDX files or an .npz.")]
-Model = Annotated[Path, typer.Argument(help="A model made by ddlcn train.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Threads.", show_default="all cores")]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse broken images rather than skip them.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
 def _version(wanted: bool) -> None:
@@ -40,3 +33,10 @@ def start(
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def load_model(path: Path, n_jobs: int = -1) -> "DDLCNClassifier":
+    """Read a model to be asked about images; what shape the rows of a matrix had is past."""
+    from ddlcn import DDLCNClassifier
+
+    return DDLCNClassifier.load(path).set_params(n_jobs=n_jobs, image_shape=None)

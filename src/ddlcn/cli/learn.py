@@ -1,103 +1,130 @@
 """Learn and test: `demo`, `train`, `evaluate`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from ddlcn.cli.app import Data, Jobs, Json, Model, Part, Seed, Strict, app
-from ddlcn.cli.results import result_of
-from ddlcn.cli.terminal import progress, show_result
-from ddlcn.progress import Listener, listen
+from ddlcn.cli import options
+from ddlcn.cli.app import app, load_model
+from ddlcn.cli.results import show, summary
+from ddlcn.cli.terminal import progress
+from ddlcn.progress import Listener, Stopwatch, listen
 
 if TYPE_CHECKING:
     from ddlcn import DDLCNClassifier, ImageSet
     from ddlcn.evaluation import Evaluation
 
-Preset = StrEnum("Preset", ["best", "paper"])
-Coder = StrEnum("Coder", ["exact", "llc"])
-
-
-def _option(*names: str, read: Callable[[str], Any], form: str, metavar: str, **more: Any) -> Any:
-    """An option whose text is read by a function; `form` is what to give instead of what can't be read."""
-
-    def parse(text: str) -> Any:
-        try:
-            return read(text)
-        except ValueError:
-            raise typer.BadParameter(f"{text!r} is no {form}") from None
-
-    return typer.Option(*names, parser=parse, metavar=metavar, **more)
-
-
-def _count(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    return tuple(map(_count, text.split(",")))
-
-
-_layer = partial(_option, rich_help_panel="Network")
-
 
 @app.command()
 def demo(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the model here.")] = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    as_json: Json = False,
+    output: options.MaybeOutput = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    as_json: options.Json = False,
 ) -> None:
-    """Learn handwritten digits from half of scikit-learn's 1,797, and test on the other half."""
+    """Learn handwritten digits from half of scikit-learn's 1,797, and test on the others."""
     start = perf_counter()
     from sklearn.datasets import load_digits
 
     from ddlcn import DDLCNClassifier, ImageSet
 
     digits = load_digits()
-    images = ImageSet.of(digits.images, digits.target, "digits")
+    found = ImageSet.of(digits.images, digits.target, "scikit-learn's digits")
     model = DDLCNClassifier(random_state=seed, n_jobs=jobs or -1)
     with progress() as tell:
-        evaluation = _learn(model, *images.split(0.5, seed), output, tell)
-    show_result(result_of(model, images, evaluation, perf_counter() - start, output), as_json)
+        tested = _learn(model, *found.split(0.5, seed), output, tell)
+    show(summary(model, found, tested, perf_counter() - start, model.timings_, output), as_json)
 
 
 @app.command()
 def train(
-    data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write the model here.")],
-    train_per_class: Annotated[
-        Any,
-        _option(
-            *("--train-per-class", "-t"),
-            read=lambda text: float(text) if "." in text else _count(text),
-            form="whole number or fraction; give one such as 30 or 0.5",
-            metavar="N|0.N",
-            help="Train on so many images of each class, or that fraction, and test on the rest.",
-        ),
-    ] = None,
-    preset: Annotated[Preset, typer.Option(rich_help_panel="Network", help="What the rest defaults to.")] = Preset.best,  # type: ignore[attr-defined]
-    images_per_class: Annotated[
-        Any,
-        _layer(
-            *("--images-per-class", "-p"),
-            read=lambda text: None if text in ("A", "all") else _count(text),
-            form="whole number; give one such as 15, or all",
-            metavar="N|all",
-            help="Images of a class that its dictionary is learnt from.",
-        ),
-    ] = "15",
-    atoms_per_class: Annotated[
-        int, typer.Option("-q", "--atoms-per-class", min=1, help="Atoms of a class's dictionary.")
-    ] = 15,
-    deeper_atoms: Annotated[Any, _layer(read=lambda text: () if text == "none" else _counts(text), form="")] = "64",
+    data: options.Data,
+    output: options.Output,
+    train_per_class: options.TrainPerClass = None,
+    part: options.ThePart = options.Part.train,
+    preset: options.ThePreset = options.Preset.best,
+    images_per_class: options.ImagesPerClass = "15",
+    atoms_per_class: options.AtomsPerClass = "15",
+    deeper_atoms: options.DeeperAtoms = "64",
+    neighbors: options.Neighbors = "15,10",
+    coder: options.TheCoder = None,
+    beta: options.Beta = None,
+    C: options.C = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    strict: options.Strict = False,
+    as_json: options.Json = False,
 ) -> None:
     """Train on labelled images and write the model to one file."""
+    start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    from ddlcn import DDLCNClassifier
+
+    model = DDLCNClassifier(
+        images_per_class=images_per_class,
+        atoms_per_class=atoms_per_class,
+        deeper_atoms=deeper_atoms,
+        neighbors=neighbors,
+        preset=preset.value,
+        coder=coder and coder.value,
+        beta=beta,
+        C=C,
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
+    with progress() as tell:
+        found = _read(data, part, strict, n_jobs, watch, tell, min_per_class=2)
+        images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
+        tested = _learn(model, images, held_out, output, tell)
+    show(summary(model, found, tested, perf_counter() - start, watch | model.timings_, output), as_json)
+
+
+@app.command()
+def evaluate(
+    model: options.Model,
+    data: options.Data,
+    part: options.ThePart = options.Part.test,
+    jobs: options.Jobs = None,
+    strict: options.Strict = False,
+    as_json: options.Json = False,
+) -> None:
+    """Test a model on labelled images."""
+    start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    judge = load_model(model, n_jobs)
+    with progress() as tell:
+        found = _read(data, part, strict, n_jobs, watch, tell, min_classes=1)
+        tested = _test(judge, found, tell)
+    show(summary(judge, found, tested, perf_counter() - start, watch), as_json)
+
+
+def _read(
+    data: Path, part: options.Part, strict: bool, n_jobs: int, watch: Stopwatch, tell: Listener, **least: int
+) -> "ImageSet":
+    from ddlcn import load_images
+
+    told = partial(tell, "Reading")
+    with watch.time("reading"):
+        return load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=told, **least)  # type: ignore[arg-type]
+
+
+def _learn(
+    model: "DDLCNClassifier",
+    images: "ImageSet",
+    held_out: "ImageSet | None",
+    output: Path | None,
+    tell: Listener,
+) -> "Evaluation | None":
+    """Train, test, and only then save: whoever interrupts has nothing half-done."""
+    with listen(tell):
+        model.fit(images.images, images.labels)
+    tested = None if held_out is None else _test(model, held_out, tell)
+    if output:
+        model.save(output)
+    return tested
+
+
+def _test(model: "DDLCNClassifier", images: "ImageSet", tell: Listener) -> "Evaluation":
+    from ddlcn.evaluation import evaluate
+
+    with listen(lambda _, done, total: tell("Testing", done, total)):
+        return evaluate(model, images.images, images.labels)

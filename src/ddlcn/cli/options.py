@@ -1,0 +1,163 @@
+"""The arguments and options of commands, and how their values are read."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Part = StrEnum("Part", ["train", "test"])
+Preset = StrEnum("Preset", ["best", "paper"])
+Coder = StrEnum("Coder", ["exact", "llc"])
+Format = StrEnum("Format", ["table", "csv", "jsonl"])
+
+
+def _option(*names: str, read: Callable[[str], Any], give: str, **more: Any) -> Any:
+    """An option whose text is read by a function, with what to give instead of text that can't be."""
+
+    def parse(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            raise typer.BadParameter(f"got {text!r}; give {give}") from None
+
+    return typer.Option(*names, parser=parse, **more)
+
+
+def _count(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(map(_count, text.split(",")))
+
+
+def _between(text: str, low: float, high: float) -> float:
+    if not low < float(text) < high:
+        raise ValueError
+    return float(text)
+
+
+def _writable(path: Path | None) -> Path | None:
+    if path is not None:
+        from ddlcn.model_file import check_writable
+
+        check_writable(path)  # now, not after long work
+    return path
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A folder per class, a .csv of path,label, IDX files or an .npz."),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model made by ddlcn train.")]
+Output = Annotated[Path, typer.Option("--output", "-o", callback=_writable, help="Write to this file.")]
+MaybeOutput = Annotated[
+    Path | None, typer.Option("--output", "-o", callback=_writable, help="Write to this file.")
+]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same result.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_default="all cores")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse broken images rather than skip them.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+ThePart = Annotated[Part, typer.Option("--part", help="Which part of IDX files or an .npz that has two.")]
+TheFormat = Annotated[
+    Format | None,
+    typer.Option("--format", help="How to write.", show_default="table on a terminal, else csv"),
+]
+TrainPerClass = Annotated[
+    Any,
+    _option(
+        *("--train-per-class", "-t"),
+        read=lambda text: _between(text, 0, 1) if "." in text else _count(text),
+        give="a whole number from 1, or a fraction between 0 and 1",
+        metavar="N|FRACTION",
+        help="Train on so many images of each class, or that fraction, and test on the rest.",
+        show_default="all, none to test",
+    ),
+]
+
+# ------------------------------------------------------------------------------------------------- network
+
+_network = partial(_option, rich_help_panel="Network")
+
+ThePreset = Annotated[
+    Preset, typer.Option("--preset", help="Decides what is not given.", rich_help_panel="Network")
+]
+ImagesPerClass = Annotated[
+    Any,
+    _network(
+        *("--images-per-class", "-p"),
+        read=lambda text: None if text in ("A", "all") else _count(text),
+        give="a whole number from 1, or all",
+        metavar="N|all",
+        help="Images of each class that its dictionary is learnt from.",
+    ),
+]
+AtomsPerClass = Annotated[
+    Any,
+    _network(
+        *("--atoms-per-class", "-q"),
+        read=_count,
+        give="a whole number from 1",
+        metavar="N",
+        help="Atoms of the first dictionary for each class.",
+    ),
+]
+DeeperAtoms = Annotated[
+    Any,
+    _network(
+        "--deeper-atoms",
+        read=lambda text: () if text == "none" else _counts(text),
+        give="whole numbers from 1, as in 64,32, or none",
+        metavar="N,…|none",
+        help="Atoms of layers 2, 3, …; none is one layer.",
+    ),
+]
+Neighbors = Annotated[
+    Any,
+    _network(
+        "--neighbors",
+        read=_counts,
+        give="whole numbers from 1, as in 15,10",
+        metavar="N,…",
+        help="Nearest atoms in a code, for each layer.",
+    ),
+]
+TheCoder = Annotated[
+    Coder | None,
+    typer.Option(
+        "--coder",
+        help="Eq. 5 exactly, or LLC's closed form.",
+        rich_help_panel="Network",
+        show_default="by preset",
+    ),
+]
+Beta = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        metavar="X",
+        help="Price of far atoms (exact coder).",
+        rich_help_panel="Network",
+        show_default="by preset",
+    ),
+]
+C = Annotated[
+    Any,
+    _network(
+        "--C",
+        read=lambda text: text if text == "cv" else _between(text, 0, float("inf")),
+        give="a positive number, or cv",
+        metavar="X|cv",
+        help="Weight of errors in the SVM; cv chooses it by cross-validation.",
+        show_default="by preset",
+    ),
+]

@@ -1,0 +1,137 @@
+"""Label images: `predict`. Answers are written as they come, a chunk of images at a time."""
+
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from ddlcn.cli import options
+from ddlcn.cli.app import app, load_model
+from ddlcn.cli.options import Format
+from ddlcn.cli.terminal import console, printable, progress
+from ddlcn.errors import ImageError
+from ddlcn.progress import Listener
+
+if TYPE_CHECKING:
+    from ddlcn import DDLCNClassifier
+
+_IMAGES_AT_ONCE = 64
+Row = dict[str, Any]  # path, label, probability, label_2, probability_2, …, error; None where there is none
+
+
+@app.command()
+def predict(
+    model: options.Model,
+    images: Annotated[
+        list[str],
+        typer.Argument(metavar="IMAGES...", help="Files, folders, or - for a list on standard input."),
+    ],
+    output: options.MaybeOutput = None,
+    format: options.TheFormat = None,
+    top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K likeliest labels.")] = 1,
+    jobs: options.Jobs = None,
+    strict: options.Strict = False,
+) -> None:
+    """Say what images show."""
+    from ddlcn import find_images
+    from ddlcn.model_file import write_atomically
+
+    judge = load_model(model, jobs or -1)
+    paths, _ = find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
+    on_screen = output is None and sys.stdout.isatty()
+    broken: list[Row] = []
+    with progress(not on_screen) as tell:
+        chunks = _answers(judge, paths, min(top, len(judge.classes_)), strict, broken, tell)
+        text = _WRITERS[format or (Format.table if on_screen else Format.csv)](chunks)
+        if output:
+            write_atomically(output, "".join(text).encode(errors="backslashreplace"))
+        for part in text:
+            print(part, end="", flush=True)
+    if broken:
+        console(stderr=True).print(f"{len(broken)} of {len(paths)} images can't be read", style="yellow")
+
+
+def _listed() -> list[str]:
+    """The paths on standard input, one a line."""
+    return [path for path in os.fsdecode(sys.stdin.buffer.read()).splitlines() if path]
+
+
+def _answers(
+    model: "DDLCNClassifier", paths: list[str], top: int, strict: bool, broken: list[Row], tell: Listener
+) -> Iterator[list[Row]]:
+    """Rows for the images, those that can't be read with the reason and also in `broken`."""
+    from joblib import Parallel, delayed
+
+    from ddlcn.images import check_image
+
+    ranks = [("label", "probability"), *((f"label_{k}", f"probability_{k}") for k in range(2, top + 1))]
+    blank = dict.fromkeys(["path", *chain.from_iterable(ranks), "error"])
+    for start in range(0, len(paths), _IMAGES_AT_ONCE):
+        tell("Predicting", start, len(paths))
+        chunk = paths[start : start + _IMAGES_AT_ONCE]
+        errors = Parallel(n_jobs=model.n_jobs, prefer="threads")(delayed(check_image)(path) for path in chunk)
+        rows = [blank | {"path": path, "error": error} for path, error in zip(chunk, errors, strict=True)]
+        broken += [row for row in rows if row["error"]]
+        if strict and broken:
+            raise ImageError(f"{broken[0]['path']!r} {broken[0]['error']}")
+        good = [row for row in rows if not row["error"]]
+        answers = model.predict_proba([row["path"] for row in good]) if good else ()
+        for row, probabilities in zip(good, answers, strict=True):
+            for (label, probability), code in zip(
+                ranks, (-probabilities).argsort(kind="stable"), strict=False
+            ):
+                row[label] = model.classes_[code].item()
+                row[probability] = round(float(probabilities[code]), 6)
+        yield rows
+
+
+# ------------------------------------------------------------------------------------------------- writers
+
+
+def _csv(chunks: Iterator[list[Row]]) -> Iterator[str]:
+    for number, rows in enumerate(chunks):
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        if number == 0:
+            writer.writeheader()
+        writer.writerows(rows)
+        yield out.getvalue()
+
+
+def _jsonl(chunks: Iterator[list[Row]]) -> Iterator[str]:
+    return (f"{json.dumps(row)}\n" for rows in chunks for row in rows)
+
+
+def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
+    out = console()
+    widths: dict[str, int] = {}
+    for rows in chunks:
+        head = {name: name for name in rows[0]} | {"error": ""}
+        cells = [head, *({name: _cell(value) for name, value in row.items()} for row in rows)]
+        first = not widths
+        # columns only grow, so that chunks stand under each other
+        widths = {name: max(widths.get(name, 0), *(cell_len(row[name]) for row in cells)) for name in head}
+        with out.capture() as text:
+            for row in cells[not first :]:
+                styles = {"label": "bold", "error": "red"} if row is not head else dict.fromkeys(head, "dim")
+                line = Text("  ").join(
+                    Text(set_cell_size(row[name], widths[name]), styles.get(name, "")) for name in head
+                )
+                line.rstrip()
+                out.print(line)
+        yield text.get()
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.1%}" if isinstance(value, float) else "" if value is None else printable(value)
+
+
+_WRITERS = {Format.csv: _csv, Format.jsonl: _jsonl, Format.table: _table}

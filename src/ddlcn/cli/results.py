@@ -1,0 +1,115 @@
+"""What `demo`, `train` and `evaluate` found, as one JSON object or as something to look at."""
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from ddlcn.cli.terminal import console, in_seconds, printable, show_json
+
+if TYPE_CHECKING:
+    from ddlcn import DDLCNClassifier, ImageSet
+    from ddlcn.evaluation import Evaluation
+
+_CLASSES_SHOWN = 20
+_SKIPPED_SHOWN = 3
+
+
+def summary(
+    model: "DDLCNClassifier",
+    found: "ImageSet",
+    tested: "Evaluation | None",
+    seconds: float,
+    timings: dict[str, float],
+    output: Path | None = None,
+) -> dict[str, Any]:
+    """Everything there is to tell, in JSON's types; accuracy is None if nothing was tested."""
+    result: dict[str, Any] = {
+        "accuracy": None,
+        "interval": None,
+        "n_train": model.n_train_,
+        "n_test": 0,
+        "seconds": seconds,
+        "timings": dict(timings),
+        "classes": model.classes_.tolist(),
+        "per_class": [],
+        "most_confused": [],
+        "model": output and str(output),
+        "source": found.source,
+        "skipped": [{"path": path, "reason": reason} for path, reason in found.skipped],
+        "passed_over": found.passed_over,
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
+    }
+    if tested:
+        counts = tested.confusion.sum(axis=1).tolist()
+        rows = zip(result["classes"], tested.class_accuracy.tolist(), counts, strict=True)
+        result |= {
+            "accuracy": tested.accuracy,
+            "interval": tested.interval,
+            "n_test": len(tested.truth),
+            "per_class": [{"label": label, "accuracy": a, "n_test": n} for label, a, n in rows if n],
+            "most_confused": [pair._asdict() for pair in tested.most_confused()],
+        }
+        result["timings"]["testing"] = tested.seconds
+    return result
+
+
+def show(result: dict[str, Any], as_json: bool) -> None:
+    """Print a summary."""
+    if as_json:
+        return show_json(result)
+    _show_skipped(console(stderr=True), result["skipped"])
+    out = console()
+    if result["accuracy"] is None:
+        out.print(f"Trained on {result['n_train']} images of {len(result['classes'])} classes", style="bold")
+        out.print("To know how good it is, hold images out with --train-per-class, or use ddlcn evaluate")
+    else:
+        _show_accuracy(out, result)
+        _show_classes(out, result["per_class"])
+        _show_confusions(out, result["most_confused"])
+    out.print(in_seconds(result["timings"] | {"all": result["seconds"]}), style="dim")
+    if result["model"]:
+        out.print(f"Wrote {printable(result['model'])}")
+    return None
+
+
+def _show_accuracy(out: Console, result: dict[str, Any]) -> None:
+    low, high = result["interval"]
+    out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
+    out.print(f"  95% interval {low:.2%} to {high:.2%}")
+    out.print(f"trained on {result['n_train']} images, tested on {result['n_test']}\n", style="dim")
+
+
+def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
+    """A line for each class; of very many, only the worst."""
+    if len(per_class) > _CLASSES_SHOWN:
+        per_class = sorted(per_class, key=lambda row: row["accuracy"])[:_CLASSES_SHOWN]
+        out.print(f"The {_CLASSES_SHOWN} worst classes (--json lists all)", style="dim")
+    table = Table("class", "", "accuracy", "images", box=None, pad_edge=False, header_style="dim")
+    table.columns[2].justify = table.columns[3].justify = "right"
+    for row in per_class:
+        bar = ProgressBar(1, row["accuracy"], width=24, complete_style="green", finished_style="green")
+        table.add_row(printable(row["label"]), bar, f"{row['accuracy']:.1%}", str(row["n_test"]))
+    out.print(table)
+    out.print()
+
+
+def _show_confusions(out: Console, pairs: list[dict[str, Any]]) -> None:
+    for pair in pairs:
+        truth, predicted = printable(pair["truth"]), printable(pair["predicted"])
+        out.print(f"{truth} taken for {predicted}, {pair['count']} ×")
+    out.print("" if pairs else "No mistakes\n")
+
+
+def _show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
+    if skipped:
+        out.print(f"Skipped {len(skipped)} broken image(s):", style="yellow")
+    for image in skipped[:_SKIPPED_SHOWN]:
+        out.print(f"  {printable(image['path'])} {printable(image['reason'])}")
+    if len(skipped) > _SKIPPED_SHOWN:
+        out.print(f"  and {len(skipped) - _SKIPPED_SHOWN} more (--json lists all)")
