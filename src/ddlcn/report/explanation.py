@@ -2,74 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evidence import Evidence
+from ddlcn.report.atoms import atom_class
 from ddlcn.report.pixels import EVIDENCE_COLOURS, overlay, patch, seen
-from ddlcn.report.strokes import strokes
+from ddlcn.report.tiles import AGAINST, FOR, Beside, Tile, draw_tiles, plain, width
 
-_ATOMS, _PATCHES = 6, 3
-_FOR, _AGAINST = "#b2182b", "#2166ac"
+_ATOMS, _COLUMNS, _PATCHES = 8, 4, 3
 
 
 def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> Figure:
-    """Draw why an image got its label (or what speaks for `label`), beside the label that came next."""
+    """Draw what speaks for a label (by default, the predicted one), and for the best of the others."""
     evidences, probabilities = explain_both(model, image, label)
-    grey, evidence = seen(model, image), evidences[0]
-    maps = [each.map() for each in evidences]
+    grey, maps = seen(model, image), [evidence.map() for evidence in evidences]
     largest = max(float(np.abs(each).max()) for each in maps)
+    tiles = strongest(model, evidences[0], grey)
+    wide = width(tiles) * _COLUMNS
+    low, tall = 12 * 4.4 / wide, 0.9 + float(np.clip(3.5 * grey.shape[0] / grey.shape[1], 1.5, 6))
 
-    tall = 0.9 + float(np.clip(3.6 * grey.shape[0] / grey.shape[1], 1.5, 6))
-    figure = Figure(figsize=(12, tall + 2.5), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[tall, 2.5])
+    figure = Figure(figsize=(12, tall + low), layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[tall, low])[:, 0]
     axes = above.subplots(1, 3)
     axes[0].imshow(grey, cmap="gray", vmin=0, vmax=1)
     axes[0].set_title("The image, as the model sees it\n", fontsize=11)
-    for axis, each, probability, own in zip(axes[1:], evidences, probabilities, maps, strict=True):
+    _mark(axes[0], model, evidences[0], tiles)
+    for axis, evidence, probability, own in zip(axes[1:], evidences, probabilities, maps, strict=True):
         axis.imshow(overlay(grey, own, largest))
-        axis.set_title(
-            f"{plain(each.label)}: {probability:.0%}\n"
-            f"score {each.score:+.3f} = patches {each.score - each.bias:+.3f}, bias {each.bias:+.3f}",
-            fontsize=11,
+        total = (
+            f"score {evidence.score:+.3f} = patches {evidence.patches.sum():+.3f}, bias {evidence.bias:+.3f}"
         )
-    for axis in axes:
-        axis.set_axis_off()
+        axis.set_title(f"{plain(evidence.label)}: {probability:.1%}\n{total}", fontsize=11)
     bar = above.colorbar(
         ScalarMappable(Normalize(-largest, largest), EVIDENCE_COLOURS), ax=axes, shrink=0.8, pad=0.01
     )
     bar.set_ticks([-largest, 0, largest], labels=["against", "0", "for"])
     bar.set_label(f"share of the score, up to ±{largest:.1g} a pixel", fontsize=9)
 
-    totals = evidence.by_atom(len(model.network_.dictionaries[0]))
-    chosen = np.argsort(-np.abs(totals), kind="stable")[:_ATOMS]
-    below.suptitle(
-        f"The {len(chosen)} atoms that matter most for {plain(evidence.label)}, and the patches that fired them",
-        fontsize=11,
-    )
-    grid = below.subplots(2, _ATOMS, squeeze=False, height_ratios=[3, 2])
-    for number, (atom, column) in enumerate(zip(chosen, grid.T, strict=False), start=1):
-        colour = _FOR if totals[atom] > 0 else _AGAINST
-        draw_atom(column[0], model.network_.dictionaries[0][atom])
-        column[0].set_title(
-            f"{number}.  {totals[atom]:+.4f}\nlearnt on {plain(atom_class(model, atom), 16)}",
-            fontsize=9,
-            color=colour,
-        )
-        fired = evidence.fired_by(atom)[:_PATCHES]
-        draw_patches(column[1], [_cut(evidence, grey, i) for i in fired])
-        for i in fired:
-            _mark(axes[0], evidence, i, number, colour)
-    for axis in grid.ravel():
+    sheet = below.add_axes((0.0, 0.0, 1.0, 1.0))
+    what = f"The {len(tiles)} atoms that matter most for {plain(evidences[0].label)}"
+    sheet.text(0.25, 0.4, f"{what}, each with the patches that fired it", fontsize=11, va="center")
+    draw_tiles(sheet, tiles, _COLUMNS, 0.7, 1.85)
+    sheet.set(xlim=(0, wide), ylim=(4.4, 0))
+    for axis in (*axes, sheet):
         axis.set_axis_off()
     return figure
 
@@ -78,47 +61,43 @@ def explain_both(
     model: DDLCNClassifier, image: Any, label: Any = None
 ) -> tuple[tuple[Evidence, Evidence], tuple[float, float]]:
     """Evidence for a label (by default, the predicted one) and for the best of the others; probabilities."""
-    asked = image if model.image_shape is None else np.ravel(image)
-    probabilities = model.predict_proba([asked])[0]
-    order = model.classes_[np.argsort(-probabilities, kind="stable")]
-    first = model.explain(image, order[0] if label is None else label)
-    second = model.explain(image, order[1] if order[0] == first.label else order[0])
-    by_label = dict(zip(model.classes_.tolist(), probabilities.tolist(), strict=True))
-    return (first, second), (by_label[first.label], by_label[second.label])
+    probabilities = model.predict_proba([image if model.image_shape is None else np.ravel(image)])[0]
+    first, second, *_ = model.classes_[np.argsort(-probabilities, kind="stable")]
+    wanted = first if label is None else label
+    pair = model.explain(image, wanted), model.explain(image, second if wanted == first else first)
+    of_class = dict(zip(model.classes_.tolist(), probabilities.tolist(), strict=True))
+    return pair, (of_class[pair[0].label], of_class[pair[1].label])
 
 
-def atom_class(model: DDLCNClassifier, atom: int) -> Any:
-    """The class that a first-layer atom was learnt on."""
-    return model.classes_[atom * len(model.classes_) // len(model.network_.dictionaries[0])]
+def strongest(model: DDLCNClassifier, evidence: Evidence, grey: np.ndarray, n: int = _ATOMS) -> list[Tile]:
+    """The atoms with the largest shares, for or against, with the patches that fired them."""
+    return [
+        Tile(
+            model.network_.dictionaries[0][atom],
+            f"{number}.  {share:+.4f}\nlearnt on {plain(atom_class(model, atom))}",
+            [
+                Beside(patch(grey, evidence.descriptors.positions[i], int(evidence.descriptors.sizes[i])))
+                for i in evidence.fired_by(atom)[:_PATCHES]
+            ],
+            FOR if share > 0 else AGAINST,
+        )
+        for number, (atom, share) in enumerate(_largest(model, evidence, n), start=1)
+    ]
 
 
-def draw_atom(axis: Axes, atom: np.ndarray) -> None:
-    """An atom as strokes, in a square."""
-    segments, strengths = strokes(atom)
-    axis.add_collection(LineCollection(list(segments), linewidths=0.4 + 2.2 * strengths, alpha=strengths, colors="k"))
-    axis.add_patch(Rectangle((0, 0), 1, 1, fill=False, edgecolor="0.75", linewidth=0.8))
-    axis.set(xlim=(-0.02, 1.02), ylim=(1.02, -0.02), aspect="equal")
+def _largest(model: DDLCNClassifier, evidence: Evidence, n: int) -> list[tuple[int, float]]:
+    shares = evidence.by_atom(len(model.network_.dictionaries[0]))
+    return [(int(atom), float(shares[atom])) for atom in np.argsort(-np.abs(shares), kind="stable")[:n]]
 
 
-def draw_patches(axis: Axes, patches: Sequence[np.ndarray]) -> None:
-    """Patches side by side, each of full contrast."""
-    for i, pixels in enumerate(patches):
-        axis.imshow(pixels, cmap="gray", extent=(1.08 * i, 1.08 * i + 1, 1, 0))
-    axis.set(xlim=(0, 1.08 * max(_PATCHES, len(patches)) - 0.08), ylim=(1, 0))
-
-
-def plain(text: Any, most: int = 28) -> str:
-    """Text for matplotlib: short, and with no sign that would start its mathematics."""
-    text = str(text)
-    return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")
-
-
-def _cut(evidence: Evidence, grey: np.ndarray, i: int) -> np.ndarray:
-    return patch(grey, evidence.descriptors.positions[i], int(evidence.descriptors.sizes[i]))
-
-
-def _mark(axis: Axes, evidence: Evidence, i: int, number: int, colour: str) -> None:
-    (y, x), size = evidence.descriptors.positions[i], int(evidence.descriptors.sizes[i])
-    corner = (x - size / 2, y - size / 2)
-    axis.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=colour, linewidth=1.4))
-    axis.annotate(str(number), corner, color="w", fontsize=7, va="top", bbox={"color": colour, "pad": 0.8})
+def _mark(axis: Axes, model: DDLCNClassifier, evidence: Evidence, tiles: list[Tile]) -> None:
+    """Frame the patches of the tiles, each with its tile's number."""
+    for number, ((atom, _), tile) in enumerate(
+        zip(_largest(model, evidence, len(tiles)), tiles, strict=True), 1
+    ):
+        for i in evidence.fired_by(atom)[:_PATCHES]:
+            (y, x), size = evidence.descriptors.positions[i], int(evidence.descriptors.sizes[i])
+            corner = (x - size / 2, y - size / 2)
+            axis.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=tile.colour, linewidth=1.2))
+            box = {"color": tile.colour, "pad": 0.6}
+            axis.annotate(str(number), corner, color="w", fontsize=6, va="top", bbox=box)

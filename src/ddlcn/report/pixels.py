@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import io
+import os
 from base64 import b64encode
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.figure import Figure
 from PIL import Image
 
 from ddlcn.classifier import DDLCNClassifier
+from ddlcn.errors import DDLCNError
 from ddlcn.images import read_grey
+from ddlcn.model_file import write_atomically
 
 EVIDENCE_COLOURS = "RdBu_r"  # red speaks for the class, blue against it
 
 
-def seen(model: DDLCNClassifier, image: Any) -> np.ndarray:
-    """The image in grey, at the size that the model works on."""
+def original(model: DDLCNClassifier, image: Any) -> np.ndarray:
+    """The image in grey, at its own size."""
     if model.image_shape is not None:
         image = np.reshape(image, model.image_shape)
-    return model.descriptor_.resize(read_grey(image, value_range=model.value_range_)).clip(0, 1)
+    return read_grey(image, value_range=model.value_range_)
+
+
+def seen(model: DDLCNClassifier, image: Any) -> np.ndarray:
+    """The image in grey, at the size that the model works on."""
+    return model.descriptor_.resize(original(model, image))
 
 
 def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarray:
@@ -40,11 +50,20 @@ def patch(grey: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
 def data_uri(picture: np.ndarray, side: int, kind: str = "JPEG") -> str:
     """Grey or RGB in [0, 1], or RGBA bytes, as a small picture whose longest side is `side`."""
     pixels = picture if picture.dtype == np.uint8 else (255 * picture.clip(0, 1) + 0.5).astype(np.uint8)
-    scale = side / max(pixels.shape[:2])
-    height, width = (max(1, round(scale * n)) for n in pixels.shape[:2])
-    shrunk = Image.fromarray(pixels)
-    if scale != 1:
-        shrunk = shrunk.resize((width, height), Image.Resampling.BICUBIC)
+    height, width = (max(1, round(side * n / max(pixels.shape[:2]))) for n in pixels.shape[:2])
+    small = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
     file = io.BytesIO()
-    shrunk.save(file, kind, optimize=True, quality=80)
+    small.save(file, kind, optimize=True, quality=80)
     return f"data:image/{kind.lower()};base64,{b64encode(file.getvalue()).decode()}"
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure whole or not at all, in the format that the file's name asks for."""
+    kind = PurePath(path).suffix[1:].lower() or "png"
+    if kind not in (known := figure.canvas.get_supported_filetypes()):
+        raise DDLCNError(
+            f"{os.fspath(path)!r}: can't draw .{kind}; name a file in {', '.join(sorted(known))}"
+        )
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, dpi=120)
+    write_atomically(path, file.getvalue())

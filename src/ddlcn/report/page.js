@@ -1,0 +1,46 @@
+"use strict";
+// Sort the table of classes by a column: first the way that is most telling, then the other way.
+const table = document.getElementById("class-table");
+const body = table.tBodies[0];
+const value = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+const natural = new Intl.Collator(undefined, { numeric: true });
+for (const header of table.tHead.rows[0].cells) {
+  header.firstElementChild.addEventListener("click", () => {
+    const down = header.getAttribute("aria-sort") === "ascending";
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const order = (a, b) => natural.compare(value(a, header.cellIndex), value(b, header.cellIndex));
+    const number = (a, b) => value(a, header.cellIndex) - value(b, header.cellIndex);
+    const compare = header.className === "number" ? number : order;
+    body.append(...[...body.rows].sort((a, b) => (down ? -1 : 1) * compare(a, b)));
+  });
+}
+
+// Show only the classes whose row holds what is typed.
+const find = document.getElementById("find");
+find.addEventListener("input", () => {
+  const wanted = find.value.trim().toLowerCase();
+  let shown = 0;
+  for (const row of body.rows) {
+    row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    shown += !row.hidden;
+  }
+  document.getElementById("found").textContent = wanted ? `${shown} of ${body.rows.length}` : "";
+});
+
+// Name the cell of the confusion picture that is pointed at.
+const heat = document.getElementById("heat");
+if (heat) {
+  const names = JSON.parse(heat.dataset.names);
+  const counts = JSON.parse(heat.dataset.counts);
+  const cell = document.getElementById("cell");
+  const name = (event) => {
+    const box = heat.getBoundingClientRect();
+    const at = (where, start, size) => Math.min(names.length - 1, Math.max(0, Math.floor(((where - start) / size) * names.length)));
+    const row = at(event.clientY, box.top, box.height);
+    const column = at(event.clientX, box.left, box.width);
+    cell.textContent = `${names[row]} taken for ${names[column]}: ${counts[`${row},${column}`] ?? 0}`;
+  };
+  heat.addEventListener("pointermove", name);
+  heat.addEventListener("pointerdown", name);
+}

@@ -1,0 +1,68 @@
+"""Tiles: an atom beside what explains it, the patches nearest to it or the atoms that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.patches import Rectangle
+
+from ddlcn.report.strokes import strokes
+
+FOR, AGAINST = "#b2182b", "#2166ac"
+_GAP = 0.12  # between the squares of a tile, whose side is 1
+
+
+class Beside(NamedTuple):
+    """An atom (1-D) or the pixels of a patch (2-D), with a caption or none."""
+
+    values: np.ndarray
+    caption: str = ""
+
+
+class Tile(NamedTuple):
+    """An atom and what stands beside it."""
+
+    atom: np.ndarray
+    caption: str
+    beside: list[Beside]
+    colour: str = "black"
+
+
+def width(tiles: Sequence[Tile]) -> float:
+    """Room for the widest tile and the space after it."""
+    return 0.5 + (1 + _GAP) * (1 + max((len(tile.beside) for tile in tiles), default=0))
+
+
+def draw_tiles(axis: Axes, tiles: Sequence[Tile], columns: int, top: float, height: float) -> None:
+    """Draw tiles in rows of so many columns, the first row's captions at `top`, with y down."""
+    for i, tile in enumerate(tiles):
+        row, column = divmod(i, columns)
+        x, y = 0.25 + column * width(tiles), top + row * height + height - 1.1
+        squares = [Beside(tile.atom, tile.caption), *tile.beside]
+        for n, square in enumerate(squares):
+            left = x + n * (1 + _GAP)
+            draw_square(axis, square.values, left, y, tile.colour if n == 0 else "0.75")
+            size, colour = (9, tile.colour) if n == 0 else (7, "0.3")
+            axis.text(left, y - 0.06, square.caption, fontsize=size, color=colour, va="bottom")
+
+
+def draw_square(axis: Axes, values: np.ndarray, x: float, y: float, edge: str) -> None:
+    """Strokes of an atom, or pixels of a patch at full contrast, in the unit square at (x, y)."""
+    if values.ndim == 2:
+        axis.imshow(values, cmap="gray", extent=(x, x + 1, y + 1, y))
+        return
+    segments, strengths = strokes(values)
+    lines = LineCollection(list(segments + (x, y)), linewidths=0.4 + 2 * strengths, colors="k")
+    lines.set_alpha(strengths.tolist())
+    axis.add_collection(lines)
+    axis.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=edge, linewidth=1))
+
+
+def plain(text: Any, most: int = 28) -> str:
+    """Text for matplotlib: short, and with no sign that would start its mathematics."""
+    text = str(text)
+    return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")
