@@ -167,7 +167,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(model, saved, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DDLCNError, match="No space left on device.*free some space"):
+    with pytest.raises(DDLCNError, match=r"No space left on device.*free some space"):
         model.save(saved)
     assert saved.read_bytes() == before
     assert os.listdir(saved.parent) == [saved.name]

@@ -50,7 +50,7 @@ _HOMES = {
     "DenseSIFT": "layers.sift",
     "LinearSVM": "layers.svm",
 }
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

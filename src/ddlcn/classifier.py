@@ -291,7 +291,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # --------------------------------------------------------------------------------------------- images
 
-    def _training_images(self, images: Any, labels: ArrayLike) -> tuple[Sequence[Any], np.ndarray]:
+    def _training_images(self, images: Any, labels: Any) -> tuple[Any, np.ndarray]:
         if self.image_shape is not None:
             matrix, labels = validate_data(self, images, labels, dtype="numeric")
             check_classification_targets(labels)
@@ -303,7 +303,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         check_classification_targets(labels)
         return images, labels
 
-    def _images(self, images: Any) -> Sequence[Any]:
+    def _images(self, images: Any) -> Any:
         check_is_fitted(self, "network_")
         if self.image_shape is not None:
             return self._reshaped(validate_data(self, images, dtype="numeric", reset=False))
@@ -325,7 +325,7 @@ def _block_rows(
     return network.rows(descriptor.transform(image, values) for image in images)
 
 
-def _sequence(images: Any) -> Sequence[Any]:
+def _sequence(images: Any) -> Any:
     """Images as something to count and index, or an error that says what to give."""
     if isinstance(images, str | os.PathLike):
         raise DDLCNError(f"{str(images)!r} is one path: give a list of images, as in [{str(images)!r}]")

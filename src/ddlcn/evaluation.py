@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Confusion(NamedTuple):
-    """`count` images of class `truth` were taken for `predicted`."""
+    """`times` images of class `truth` were taken for `predicted`."""
 
     truth: Any
     predicted: Any
-    count: int
+    times: int
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Evaluation:
 
     >>> result = Evaluation(np.array(["a", "b"]), np.array([0, 0, 1, 1]), np.eye(2)[[0, 0, 1, 0]], 0.1)
     >>> result.accuracy, result.most_confused()
-    (0.75, [Confusion(truth='b', predicted='a', count=1)])
+    (0.75, [Confusion(truth='b', predicted='a', times=1)])
     """
 
     classes: np.ndarray

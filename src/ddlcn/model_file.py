@@ -22,6 +22,7 @@ from ddlcn.layers.network import Network
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.svm import LinearSVM
+from ddlcn.progress import Stopwatch
 
 if TYPE_CHECKING:
     from ddlcn.classifier import DDLCNClassifier
@@ -144,12 +145,13 @@ def _restore(
     model = cls(**params, descriptor=descriptor if header["own_descriptor"] else None)
     model.descriptor_ = descriptor
     _expect(all(map(_whole, [*descriptor.patch_sizes, descriptor.step])), "its patches are no numbers")
-    low, high = model.value_range_ = tuple(map(float, header["value_range"]))
+    low, high = map(float, header["value_range"])
+    model.value_range_ = low, high
     _expect(-np.inf < low < high < np.inf, "its values have no range")
     model.n_train_ = int(header["n_train"])
     if header["n_features_in"] is not None:
         model.n_features_in_ = int(header["n_features_in"])
-    model.timings_ = dict(header["timings"])
+    model.timings_ = Stopwatch(header["timings"])
     model.classes_ = np.array(header["classes"], dtype=np.dtype(header["classes_dtype"]))
     _expect(model.classes_.ndim == 1 and model.classes_.dtype.kind in "biufU", "its classes are no labels")
     _expect(len(np.unique(model.classes_)) == len(model.classes_) >= 2, "its classes are not distinct")
@@ -160,12 +162,12 @@ def _restore(
     _expect(
         all(d.ndim == 2 and d.shape[1] == 128 and len(d) for d in dictionaries), "a dictionary is misshapen"
     )
-    coders = []
+    coders: list[Any] = []
     for spec in header["coders"]:
         known = _CODERS[spec["kind"]]
         coders.append(known(**{key: value for key, value in spec.items() if key != "kind"}))
         _expect(
-            _whole(spec["n_neighbors"]) and 0 <= min(spec[k] for k in spec if k != "kind"),
+            _whole(spec["n_neighbors"]) and min(spec[k] for k in spec if k != "kind") >= 0,
             "a coder is strange",
         )
     _expect(len(coders) == len(dictionaries) >= 1, "it has not one coder a dictionary")

@@ -70,7 +70,7 @@ def weighted_row(maximum, minimum, max_weights, min_weights, columns, data):
 def attribute(indices, values, cells, maximum, minimum, max_coef, min_coef, shares):
     """shares[i, n] = part of Σ max_coef·maximum + min_coef·minimum that code n of descriptor i attained.
 
-    Of descriptors with equal codes the first takes the whole; entries that absent codes hold at zero are no one's.
+    Of descriptors with equal codes the first takes all; entries held at zero by absent codes are no one's.
     """
     max_open, min_open = np.ones(maximum.shape, np.bool_), np.ones(maximum.shape, np.bool_)
     shares[:] = 0

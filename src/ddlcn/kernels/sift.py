@@ -71,7 +71,7 @@ def _orientation_row(image, y, smooth, slope, energy):
 
 @kernel
 def _normalise(values, threshold):
-    """Contrast of at least `threshold`: unit length, clipped, unit length again. Below: clipped, left short."""
+    """Norm of at least `threshold`: unit length, clipped, unit length again. Below: clipped, left short."""
     norm = np.sqrt((values * values).sum())
     strong = norm >= threshold and norm > 0
     scale = np.float32(1) / norm if strong else np.float32(1)

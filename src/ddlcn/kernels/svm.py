@@ -4,8 +4,6 @@ Weights of all classes lie side by side, so that each entry of a row is read onc
 all classes runs on vector units.
 """
 
-import numpy as np
-
 from ddlcn.kernels.compiled import kernel
 
 

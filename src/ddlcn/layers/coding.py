@@ -62,7 +62,8 @@ class LocalityCoder(BaseEstimator):
 
     Examples
     --------
-    >>> codes = LocalityCoder(n_neighbors=2, beta=0.01).encode([[0.25, 0.0]], [[0.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
+    >>> atoms = [[0.0, 0.0], [1.0, 0.0], [0.0, 9.0]]
+    >>> codes = LocalityCoder(n_neighbors=2, beta=0.01).encode([[0.25, 0.0]], atoms)
     >>> codes.indices, codes.values.round(3)
     (array([[0, 1]], dtype=int32), array([[0.755, 0.245]], dtype=float32))
     """

@@ -79,7 +79,7 @@ class L1BallDictionary(TransformerMixin, BaseEstimator):
 
     def fit(self, Y: ArrayLike, y: object = None) -> L1BallDictionary:
         """Learn the atoms of the samples in the rows of `Y`."""
-        Y = validate_data(self, Y, dtype=np.float32, order="C")
+        samples = validate_data(self, Y, dtype=np.float32, order="C")
         if self.n_atoms < 1 or not self.l1_radius > 0:
             raise DDLCNError(
                 f"n_atoms={self.n_atoms} and l1_radius={self.l1_radius} must be positive numbers"
@@ -87,7 +87,11 @@ class L1BallDictionary(TransformerMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         with one_blas_thread():
             self.components_, path = _learn(
-                Y, _first_atoms(Y, self.n_atoms, rng), float(self.l1_radius), self.max_passes, self.tol
+                samples,
+                _first_atoms(samples, self.n_atoms, rng),
+                float(self.l1_radius),
+                self.max_passes,
+                self.tol,
             )
         self.objective_path_ = np.array(path)
         self.n_iter_ = len(path)
@@ -131,11 +135,11 @@ class ClasswiseDictionary(BaseEstimator):
 
     def fit(self, Y: ArrayLike, y: ArrayLike) -> ClasswiseDictionary:
         """Learn atoms for the samples `Y` of each class in `y`."""
-        Y, y = validate_data(self, Y, y, dtype=np.float32, order="C")
+        samples, y = validate_data(self, Y, y, dtype=np.float32, order="C")
         classes, codes = np.unique(y, return_inverse=True)
         seeds = class_seeds(self.random_state, len(classes))
         dictionaries = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._one(seed).fit)(Y[codes == c]) for c, seed in enumerate(seeds)
+            delayed(self._one(seed).fit)(samples[codes == c]) for c, seed in enumerate(seeds)
         )
         self.components_ = np.concatenate([d.components_ for d in dictionaries])
         self.atom_classes_ = np.repeat(classes, self.atoms_per_class)

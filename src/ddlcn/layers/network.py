@@ -28,7 +28,6 @@ from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.sift import Descriptors
 
-
 _DESCRIPTORS_AT_ONCE = 4096
 
 

@@ -11,6 +11,9 @@ method on their Gram matrix, all classes at once. Many: dual coordinate descent 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
@@ -87,7 +90,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!r}): a classifier needs at least 2 classes")
         candidates = C_GRID if isinstance(self.C, str) else (float(self.C),)
-        if self.C != "cv" and isinstance(self.C, str) or not min(candidates) > 0:
+        if (self.C != "cv" and isinstance(self.C, str)) or not min(candidates) > 0:
             raise DDLCNError(f'C={self.C!r}: must be a positive number or "cv"')
         if self.solver not in ("auto", "gram", "coordinates"):
             raise DDLCNError(f'solver={self.solver!r}: choose "auto", "gram" or "coordinates"')
@@ -190,14 +193,16 @@ class _Problem:
             lambda part: _coordinate_descent(X, squares, part, C, self.tol, self.seed), targets
         )
 
-    def _by_class(self, solver, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
+    def _by_class(
+        self, solver: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], targets: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         n_parts = -(-targets.shape[1] // _CLASSES_AT_ONCE)
         parts = [np.ascontiguousarray(part) for part in np.array_split(targets, n_parts, axis=1)]
         results = Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(solver)(part) for part in parts)
         return np.hstack([r[0] for r in results]), np.concatenate([r[1] for r in results])
 
 
-def _gram(X: np.ndarray | csr_array) -> np.ndarray:
+def _gram(X: Any) -> np.ndarray:
     """X Xᵀ in float64, columns of a sparse X made dense a block at a time."""
     if not issparse(X):
         return np.asarray(X, dtype=np.float64) @ np.asarray(X, dtype=np.float64).T
