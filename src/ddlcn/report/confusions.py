@@ -14,7 +14,7 @@ _RIGHT, _WRONG = (33, 118, 180), (214, 96, 20)
 
 
 class ClassRow(NamedTuple):
-    """How a class fared: `right` of its `n` images, and the share `precision` of the answers that named it."""
+    """How a class fared: `right` of its `n` images, and `precision` of the answers that named it."""
 
     name: Any
     n: int

@@ -198,6 +198,7 @@ def _settings(model: DDLCNClassifier) -> dict[str, Any]:
         "descriptor": _spelt(model.descriptor_),
         "coder": " then ".join(map(_spelt, network.coders)),
         "pyramid": network.pyramid.levels,
+        "min_channel": network.min_channel,
         "C": f"{model.svm_.C_:g}",
     }
     params = {**model.get_params(deep=False), **decided}
