@@ -12,23 +12,24 @@ from typing import NoReturn
 from ddlcn.errors import DDLCNError
 
 # A further file of commands is one more name here; it imports heavy things inside its commands only.
-GROUPS = ("learn", "predict", "info")
+GROUPS = ("learn", "predict", "info", "look")
 
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run a command, by default the one that was typed."""
     try:
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # file names may be no Unicode
         from ddlcn.cli.app import app
 
         for group in GROUPS:
             import_module(f"ddlcn.cli.{group}")
-        code = app(args, standalone_mode=False)
+        code = app(args, prog_name="ddlcn", standalone_mode=False)
         if code == 130:  # typer's word for Ctrl-C
             raise KeyboardInterrupt
         sys.stdout.flush()
         sys.exit(code)
     except KeyboardInterrupt:
-        _fail("interrupted, nothing was saved; run the command again to start over")
+        _fail("interrupted, nothing is half-written; run the command again to start over")
     except MemoryError:
         _fail("out of memory; use fewer --jobs, fewer images or fewer atoms")
     except BrokenPipeError:

@@ -1,5 +1,7 @@
 """Learn and test: `demo`, `train`, `evaluate`."""
 
+import shlex
+import sys
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -9,6 +11,7 @@ from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
 from ddlcn.cli.results import show, summary
 from ddlcn.cli.terminal import progress
+from ddlcn.errors import DDLCNError
 from ddlcn.progress import Listener, Stopwatch, listen
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 @app.command()
 def demo(
     output: options.MaybeOutput = None,
+    report: options.Report = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
@@ -33,8 +37,8 @@ def demo(
     found = ImageSet.of(digits.images, digits.target, "scikit-learn's digits")
     model = DDLCNClassifier(random_state=seed, n_jobs=jobs or -1)
     with progress() as tell:
-        tested = _learn(model, *found.split(0.5, seed), output, tell)
-    show(summary(model, found, tested, perf_counter() - start, model.timings_, output), as_json)
+        tested = _learn(model, *found.split(0.5, seed), output, report, tell)
+    show(summary(model, found, tested, perf_counter() - start, model.timings_, output, report), as_json)
 
 
 @app.command()
@@ -42,6 +46,7 @@ def train(
     data: options.Data,
     output: options.Output,
     train_per_class: options.TrainPerClass = None,
+    report: options.Report = None,
     part: options.ThePart = options.Part.train,
     preset: options.ThePreset = options.Preset.best,
     images_per_class: options.ImagesPerClass = "15",
@@ -60,6 +65,8 @@ def train(
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
     from ddlcn import DDLCNClassifier
 
+    if report and not train_per_class:
+        raise DDLCNError("--report is about a test; hold images out for one with --train-per-class")
     model = DDLCNClassifier(
         images_per_class=images_per_class,
         atoms_per_class=atoms_per_class,
@@ -75,14 +82,16 @@ def train(
     with progress() as tell:
         found = _read(data, part, strict, n_jobs, watch, tell, min_per_class=2)
         images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
-        tested = _learn(model, images, held_out, output, tell)
-    show(summary(model, found, tested, perf_counter() - start, watch | model.timings_, output), as_json)
+        tested = _learn(model, images, held_out, output, report, tell)
+    timings = watch | model.timings_
+    show(summary(model, found, tested, perf_counter() - start, timings, output, report), as_json)
 
 
 @app.command()
 def evaluate(
     model: options.Model,
     data: options.Data,
+    report: options.Report = None,
     part: options.ThePart = options.Part.test,
     jobs: options.Jobs = None,
     strict: options.Strict = False,
@@ -93,8 +102,8 @@ def evaluate(
     judge = load_model(model, n_jobs)
     with progress() as tell:
         found = _read(data, part, strict, n_jobs, watch, tell, min_classes=1)
-        tested = _test(judge, found, tell)
-    show(summary(judge, found, tested, perf_counter() - start, watch), as_json)
+        tested = _test(judge, found, report, tell)
+    show(summary(judge, found, tested, perf_counter() - start, watch, report=report), as_json)
 
 
 def _read(
@@ -112,19 +121,32 @@ def _learn(
     images: "ImageSet",
     held_out: "ImageSet | None",
     output: Path | None,
+    report: Path | None,
     tell: Listener,
 ) -> "Evaluation | None":
-    """Train, test, and only then save: whoever interrupts has nothing half-done."""
     with listen(tell):
         model.fit(images.images, images.labels)
-    tested = None if held_out is None else _test(model, held_out, tell)
     if output:
         model.save(output)
-    return tested
+    return None if held_out is None else _test(model, held_out, report, tell, images)
 
 
-def _test(model: "DDLCNClassifier", images: "ImageSet", tell: Listener) -> "Evaluation":
+def _test(
+    model: "DDLCNClassifier",
+    images: "ImageSet",
+    report: Path | None,
+    tell: Listener,
+    train: "ImageSet | None" = None,
+) -> "Evaluation":
     from ddlcn.evaluation import evaluate
 
     with listen(lambda _, done, total: tell("Testing", done, total)):
-        return evaluate(model, images.images, images.labels)
+        tested = evaluate(model, images.images, images.labels)
+    if report:
+        from ddlcn.report import write_report
+
+        with listen(tell):
+            write_report(
+                report, tested, model, images, train=train, command=shlex.join(["ddlcn", *sys.argv[1:]])
+            )
+    return tested

@@ -1,5 +1,6 @@
 """The arguments and options of commands, and how their values are read."""
 
+import os
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from ddlcn.errors import DDLCNError
 
 Part = StrEnum("Part", ["train", "test"])
 Preset = StrEnum("Preset", ["best", "paper"])
@@ -50,6 +53,16 @@ def _writable(path: Path | None) -> Path | None:
     return path
 
 
+def _folder(path: Path | None) -> Path | None:
+    if path is not None:
+        home = next(place for place in (path, *path.absolute().parents) if place.exists())
+        if not (home.is_dir() and os.access(home, os.W_OK)):
+            raise DDLCNError(
+                f"can't make {str(path)!r}: {str(home)!r} is no folder to write to; name another"
+            )
+    return path
+
+
 Data = Annotated[
     Path,
     typer.Argument(metavar="DATA", help="A folder per class, a .csv of path,label, IDX files or an .npz."),
@@ -58,6 +71,12 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model made by dd
 Output = Annotated[Path, typer.Option("--output", "-o", callback=_writable, help="Write to this file.")]
 MaybeOutput = Annotated[
     Path | None, typer.Option("--output", "-o", callback=_writable, help="Write to this file.")
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", callback=_folder, metavar="DIR", help="Write a page about the test to this folder."
+    ),
 ]
 Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same result.")

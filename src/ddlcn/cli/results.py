@@ -26,6 +26,7 @@ def summary(
     seconds: float,
     timings: dict[str, float],
     output: Path | None = None,
+    report: Path | None = None,
 ) -> dict[str, Any]:
     """Everything there is to tell, in JSON's types; accuracy is None if nothing was tested."""
     result: dict[str, Any] = {
@@ -39,6 +40,7 @@ def summary(
         "per_class": [],
         "most_confused": [],
         "model": output and str(output),
+        "report": report and str(report / "index.html"),
         "source": found.source,
         "skipped": [{"path": path, "reason": reason} for path, reason in found.skipped],
         "passed_over": found.passed_over,
@@ -73,8 +75,8 @@ def show(result: dict[str, Any], as_json: bool) -> None:
         _show_classes(out, result["per_class"])
         _show_confusions(out, result["most_confused"])
     out.print(in_seconds(result["timings"] | {"all": result["seconds"]}), style="dim")
-    if result["model"]:
-        out.print(f"Wrote {printable(result['model'])}")
+    for written in filter(None, (result["model"], result["report"])):
+        out.print(f"Wrote {printable(written)}")
     return None
 
 
@@ -102,7 +104,7 @@ def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
 def _show_confusions(out: Console, pairs: list[dict[str, Any]]) -> None:
     for pair in pairs:
         truth, predicted = printable(pair["truth"]), printable(pair["predicted"])
-        out.print(f"{truth} taken for {predicted}, {pair['count']} ×")
+        out.print(f"{truth} taken for {predicted}, {pair['times']} ×")
     out.print("" if pairs else "No mistakes\n")
 
 

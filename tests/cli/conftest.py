@@ -1,0 +1,88 @@
+"""A few small striped images a class, a model of them, and a way to run commands in this process."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ddlcn.cli import main
+
+LABELS = ("[red]", "level", "upright")
+QUICK = (
+    "--preset",
+    "paper",
+    "-p",
+    "2",
+    "-q",
+    "2",
+    "--deeper-atoms",
+    "4",
+    "--neighbors",
+    "3,2",
+    "--jobs",
+    "1",
+)
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def line(self) -> str:
+        """The one line that an error is."""
+        assert (self.code, self.out) == (2, ""), self
+        assert self.err.startswith("ddlcn: ")
+        assert self.err.count("\n") == 1
+        return self.err
+
+
+Run = Callable[..., Ran]
+
+
+def write_images(folder: Path, n: int = 6, labels: tuple[str, ...] = LABELS) -> Path:
+    """Write n images a label, each with stripes in the label's own direction."""
+    y, x = np.mgrid[:24, :24]
+    for angle, label in enumerate(labels):
+        (folder / label).mkdir(parents=True)
+        for seed in range(n):
+            noise = np.random.default_rng([angle, seed]).normal(0, 10, x.shape)
+            wave = np.sin((x * np.cos(angle) + y * np.sin(angle)) / 1.5 + seed)
+            pixels = (127 + 100 * wave + noise).clip(0, 255).astype(np.uint8)
+            Image.fromarray(pixels).save(folder / label / f"{seed}.png")
+    return folder
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*args: object) -> Ran:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main([str(arg) for arg in args])
+        return Ran(end.value.code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_images(tmp_path / "data")
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    data = write_images(folder / "data")
+    with pytest.raises(SystemExit) as end:
+        main(["train", str(data), "-o", str(folder / "stripes.ddlcn"), *QUICK])
+    assert not end.value.code
+    return folder / "stripes.ddlcn"
