@@ -75,6 +75,12 @@ class Grid:
         """The grid as JSON would give it back."""
         return json.loads(json.dumps(asdict(self)))
 
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Grid:
+        """The grid that `facts` told."""
+        lists = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+        return cls(**lists | {"settings": tuple((p, q) for p, q in facts["settings"])})
+
 
 def make_grid(
     dataset: str,

@@ -83,6 +83,10 @@ class Run:
                 raise
             raise DDLCNError(f"{name!r} is damaged: restore it, or choose another --out") from None
 
+    def expected(self) -> int:
+        """How many rows the grid has."""
+        return len(Grid.from_facts(self.manifest["grid"]).jobs())
+
     def rows(self) -> list[dict[str, Any]]:
         """All rows computed so far; a last line that is still being written does not count."""
         return list(self._rows_from(0))

@@ -1,0 +1,141 @@
+"""The paper's figures, from rows alone; example images need the data too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ddlcn.errors import DDLCNError
+from ddlcn.experiments.datasets import load_dataset
+from ddlcn.experiments.grid import label
+from ddlcn.experiments.results import Key, Results
+from ddlcn.experiments.tables import train
+from ddlcn.images import read_grey
+
+_MOST_PANELS = 15
+# axis of a figure: what tells its panels apart, what tells its curves apart
+_AXES = {
+    "p": ("t", "q", "images per class for the dictionary, p"),
+    "q": ("p", "t", "atoms per class, q"),
+    "t": ("q", "p", "training images per class, t"),
+}
+
+
+def all_figures(
+    results: Results, data: str | os.PathLike[str] | None = None
+) -> Iterator[tuple[str, str, Figure]]:
+    """File name, caption and figure of everything that the rows can show."""
+    for dataset in results.classes:
+        for axis in _AXES:
+            yield from _curves(results, dataset, axis)
+        yield from _confusions(results, dataset)
+        yield from _best_classes(results, dataset, data)
+        yield from _times(results, dataset)
+
+
+def _curves(results: Results, dataset: str, axis: str) -> Iterator[tuple[str, str, Figure]]:
+    """Accuracy against p, q or t with the 95 % interval: panels and curves for the others."""
+    panel, curve, words = _AXES[axis]
+    found: dict[tuple[str, object], dict[object, list[Key]]] = {}
+    for key in sorted(
+        (key for key in results.rows if key.dataset == dataset and not key.leak and isinstance(key.t, int)),
+        key=lambda key: getattr(key, axis) or np.inf,
+    ):
+        group = found.setdefault((key.method, getattr(key, panel)), {})
+        group.setdefault(getattr(key, curve), []).append(key)
+    for method in dict.fromkeys(name for name, _ in found):
+        panels = {value: curves for (name, value), curves in found.items() if name == method}
+        panels = dict(list(panels.items())[:_MOST_PANELS])
+        if max(len(keys) for curves in panels.values() for keys in curves.values()) < 3:
+            continue
+        columns = min(5, len(panels))
+        rows = -(-len(panels) // columns)
+        figure = Figure(figsize=(3.2 * columns, 2.8 * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+        for place, (value, curves) in zip(axes, panels.items(), strict=False):
+            for other, keys in curves.items():
+                means = [results.mean(key) for key in keys]
+                at = [str(getattr(key, axis) or "A") for key in keys]
+                errors = [mean.half or 0 for mean in means]
+                place.errorbar(at, [mean.mean for mean in means], errors, label=f"{curve} = {other or 'A'}")
+            place.set(title=f"{panel} = {value or 'A'}", xlabel=axis)
+            place.grid(alpha=0.3)
+        for place in axes[len(panels) :]:
+            place.set_axis_off()
+        axes[0].set_ylabel("accuracy, %")
+        axes[0].legend(fontsize="x-small")
+        yield f"{_slug(dataset, method)}-{axis}", f"{dataset}, {method}: accuracy against {words}", figure
+
+
+def _confusions(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
+    names = results.classes[dataset]
+    keys = [key for key in results.rows if key.dataset == dataset and not key.leak]
+    if len(names) > 20 or dataset == "digits" or len({key.t for key in keys}) > 1:
+        return
+    for key in keys:
+        counts = results.confusion(key)
+        figure = Figure(figsize=(5, 5), layout="constrained")
+        axes = figure.subplots()
+        axes.imshow(np.log1p(counts), cmap="Blues")
+        for row, column in np.ndindex(counts.shape):
+            colour = "white" if row == column else "black"
+            if counts[row, column]:
+                axes.text(
+                    column, row, str(counts[row, column]), ha="center", va="center", color=colour, fontsize=7
+                )
+        axes.set_xticks(range(len(names)), names, rotation=90)
+        axes.set_yticks(range(len(names)), names)
+        axes.set(xlabel="taken for", ylabel="truth")
+        pairs = ", ".join(f"({a}, {b})" for a, b, _ in results.confused_pairs(key))
+        caption = f"{dataset}, {key.method} {key.setting}: confusions; most confused {pairs or 'none'}"
+        yield f"{_slug(dataset, key.method, key.setting)}-confusion", caption, figure
+
+
+def _best_classes(
+    results: Results, dataset: str, data: str | os.PathLike[str] | None
+) -> Iterator[tuple[str, str, Figure]]:
+    """Four images of each of the ten classes that are recognised best by the best method."""
+    keys = [key for key in results.rows if key.dataset == dataset and not key.leak]
+    if not dataset.startswith("caltech") or not keys:
+        return
+    try:
+        images = load_dataset(dataset, data)
+    except DDLCNError:
+        return
+    key = max(keys, key=lambda key: results.mean(key).mean)
+    accuracy = results.class_accuracy(key)
+    best = np.argsort(-accuracy, kind="stable")[:10]
+    figure = Figure(figsize=(11, 2.1 * -(-len(best) // 2)), layout="constrained")
+    axes = figure.subplots(-(-len(best) // 2), 8, squeeze=False).reshape(-1, 4)
+    for places, code in zip(axes, best, strict=False):
+        rows = np.flatnonzero(images.target == code)[: len(places)]
+        for place, row in zip(places, rows, strict=False):
+            place.imshow(read_grey(images.images[row]), cmap="gray")
+        places[0].set_title(f"{images.target_names[code]}: {accuracy[code]:.1%}", loc="left", fontsize=9)
+    for place in axes.ravel():
+        place.set_axis_off()
+    caption = f"{dataset}: the classes recognised best ({key.method} {key.setting}, {train(key.t)})"
+    yield f"{_slug(dataset)}-best-classes", caption, figure
+
+
+def _times(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
+    keys: dict[tuple[str, int | None, int], Key] = {}
+    for key in results.rows:
+        if key.dataset == dataset and not key.leak:
+            keys[key.method, key.p, key.q] = key
+    if len(keys) > 30 or not keys:
+        return
+    names = [f"{method} {label(p, q) if q else ''}" for method, p, q in keys]
+    figure = Figure(figsize=(7, 0.8 + 0.3 * len(keys)), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(names, [results.ms(key) for key in keys.values()])
+    axes.invert_yaxis()
+    axes.set(xlabel="ms per test image, from file to label", xscale="log")
+    yield f"{_slug(dataset)}-time", f"{dataset}: time per test image", figure
+
+
+def _slug(*words: str) -> str:
+    return "-".join("".join(c if c.isalnum() else "-" for c in word).strip("-") for word in words if word)

@@ -1,0 +1,129 @@
+"""Rows of one or more runs, gathered by what they measure, with their means and intervals."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from ddlcn.experiments.grid import label
+from ddlcn.experiments.protocols import PerClass
+from ddlcn.experiments.run import Run
+
+
+class Key(NamedTuple):
+    """What is measured; splits repeat it."""
+
+    dataset: str
+    method: str
+    p: int | None
+    q: int
+    t: PerClass
+    leak: bool
+
+    @property
+    def setting(self) -> str:
+        """p-q as the paper writes it; empty if the method heeds neither."""
+        return label(self.p, self.q) if self.q else "" if self.p is None else f"p={self.p}"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Percent over splits.
+
+    >>> print(Mean.of([0.97, 0.98, 0.99]))
+    98.00 ± 1.00
+    """
+
+    mean: float
+    std: float | None  # None for one split
+    half: float | None  # of the 95 % interval by Student's t
+    n: int
+
+    @classmethod
+    def of(cls, shares: Iterable[float]) -> Mean:
+        """Mean, standard deviation and interval of shares of one."""
+        values = 100 * np.array(list(shares))
+        if len(values) < 2:
+            return cls(float(values.mean()), None, None, len(values))
+        std = float(values.std(ddof=1))
+        half = float(student.ppf(0.975, len(values) - 1)) * std / len(values) ** 0.5
+        return cls(float(values.mean()), std, half, len(values))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f}" + ("" if self.std is None else f" ± {self.std:.2f}")
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval, or – for one split."""
+        return (
+            "–"
+            if self.half is None
+            else f"{self.mean - self.half:.2f} to {min(100, self.mean + self.half):.2f}"
+        )
+
+
+class Results:
+    """All rows, by key and split."""
+
+    def __init__(self, runs: Iterable[str | os.PathLike[str]]) -> None:
+        self.rows: dict[Key, dict[tuple[int, int], dict[str, Any]]] = {}
+        self.classes: dict[str, list[str]] = {}
+        self.missing = 0
+        for path in runs:
+            run = Run(path)
+            grid, rows = run.manifest["grid"], run.rows()
+            self.classes[grid["dataset"]] = run.manifest["classes"]
+            self.missing += run.expected() - len(rows)
+            for row in rows:
+                key = Key(grid["dataset"], *(row[name] for name in Key._fields[1:]))
+                self.rows.setdefault(key, {}).setdefault((row["seed"], row["split"]), row)
+            run.close()
+
+    @property
+    def commits(self) -> set[str]:
+        """The commits that rows were computed by."""
+        return {str(row["commit"]) for splits in self.rows.values() for row in splits.values()}
+
+    def mean(self, key: Key) -> Mean:
+        """Accuracy over splits."""
+        return Mean.of(row["accuracy"] for row in self.rows[key].values())
+
+    def ms(self, key: Key) -> float:
+        """Milliseconds a test image: the median over splits."""
+        return float(np.median([row["ms_per_test_image"] for row in self.rows[key].values()]))
+
+    def gain(self, key: Key, over: Key) -> Mean | None:
+        """Difference of accuracies on the splits that both have."""
+        both = self.rows[key].keys() & self.rows.get(over, {}).keys()
+        if not both:
+            return None
+        return Mean.of(
+            self.rows[key][split]["accuracy"] - self.rows[over][split]["accuracy"] for split in sorted(both)
+        )
+
+    def confusion(self, key: Key) -> np.ndarray:
+        """Counts over all splits, a row for each true class and a column for each answer."""
+        k = len(self.classes[key.dataset])
+        counts = np.zeros((k, k), int)
+        for row in self.rows[key].values():
+            np.add.at(counts, (row["truth"], row["predicted"]), 1)
+        return counts
+
+    def confused_pairs(self, key: Key, n: int = 3) -> list[tuple[str, str, int]]:
+        """The n pairs of classes that are most often taken for each other, either way."""
+        counts = self.confusion(key)
+        both = np.triu(counts + counts.T, 1)
+        names = self.classes[key.dataset]
+        order = np.argsort(-both, axis=None, kind="stable")[:n]
+        pairs = (np.unravel_index(i, both.shape) for i in order)
+        return [(names[a], names[b], int(both[a, b])) for a, b in pairs if both[a, b]]
+
+    def class_accuracy(self, key: Key) -> np.ndarray:
+        """Share of right answers in each class, over all splits."""
+        counts = self.confusion(key)
+        return np.diag(counts) / np.maximum(counts.sum(axis=1), 1)

@@ -1,0 +1,106 @@
+"""Reports from rows that are made up, so that every number in them is known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ddlcn.errors import DDLCNError
+from ddlcn.experiments.figures import all_figures
+from ddlcn.experiments.grid import make_grid
+from ddlcn.experiments.report import make_report
+from ddlcn.experiments.results import Key, Mean, Results
+from ddlcn.experiments.run import Run
+from ddlcn.experiments.tables import all_tables
+
+
+def made_up(path, dataset, accuracy, n_classes=3, skip=0, **asked):
+    """A run whose rows have the accuracies that a function of the job gives."""
+    grid = make_grid(dataset, **asked)
+    names = [str(code) for code in range(n_classes)]
+    run = Run.create(path, grid, {"classes": names, "images": ""})
+    for job in grid.jobs()[skip:]:
+        truth = np.repeat(np.arange(n_classes), 100)
+        predicted = truth.copy()
+        predicted[: round((1 - accuracy(job)) * len(truth))] = 1
+        row = {
+            "predicted": predicted.tolist(),
+            "truth": truth.tolist(),
+            "ms_per_test_image": 2.0,
+            "commit": "c",
+        }
+        run.append({**job._asdict(), **row, "accuracy": accuracy(job), "seed": 0})
+    return path
+
+
+@pytest.fixture
+def yaleb(tmp_path):
+    return made_up(
+        tmp_path / "yaleb", "yaleb", lambda job: 0.97 + 0.01 * job.split + 0.003 * job.leak, splits=2,
+        methods="ddlcn,ddlcn-1", settings="15-15", leak=True,
+    )  # fmt: skip
+
+
+def table(path, title):
+    (found,) = (t for t in all_tables(Results([path])) if t.title.startswith(title))
+    return found
+
+
+def test_ours_published_and_the_difference(yaleb):
+    rows = {row[0]: row for row in table(yaleb, "Table 1: Extended Yale B, yaleb, half").rows}
+    assert len(rows) == 26
+    assert rows["DDLCN (15-15)"] == (
+        "DDLCN (15-15)", "97.50 ± 0.71", "91.15 to 100.00", "97.38 ± 0.54", "+0.12", "2.00", "0.71",
+    )  # fmt: skip
+    assert rows["PCANet-2"][1:5] == ("not run", "", "99.85", "")
+
+
+def test_leak_and_gains(yaleb):
+    leaks = table(yaleb, "How much the leak inflates").rows
+    assert {row[6] for row in leaks} == {"+0.30"}
+    assert table(yaleb, "Against ddlcn").rows == [
+        ("yaleb", "15-15", "half", "ddlcn-1", "+0.00", "± 0.00", "", "2")
+    ]
+
+
+def test_interval_is_students():
+    mean = Mean.of([0.9, 0.92, 0.94])
+    assert (mean.mean, mean.std) == (pytest.approx(92), pytest.approx(2))
+    assert mean.half == pytest.approx(4.302653 * 2 / 3**0.5)
+    assert Mean.of([0.5]).interval == "–"
+
+
+def test_confused_pairs_are_named(tmp_path):
+    path = made_up(tmp_path / "mnist", "mnist", lambda job: 0.9, settings="100-100", splits=1)
+    results = Results([path])
+    assert results.confused_pairs(Key("mnist", "ddlcn", 100, 100, None, False)) == [("0", "1", 30)]
+    assert table(path, "Most confused").rows[0][-1] == "(0, 1): 30"
+    assert any(
+        name.endswith("confusion") and "(0, 1)" in caption for name, caption, _ in all_figures(results)
+    )
+
+
+def test_curves_for_p_q_and_t(tmp_path):
+    path = made_up(tmp_path / "ar", "ar", lambda job: 0.9 + job.q / 300, kind="curves", splits=2)
+    assert [name for name, _, _ in all_figures(Results([path]))] == [
+        "ar-ddlcn-p", "ar-ddlcn-q", "ar-ddlcn-t", "ar-time",
+    ]  # fmt: skip
+
+
+def test_formats(tmp_path, yaleb):
+    assert "DDLCN (15-15)" in make_report([yaleb])
+    output = tmp_path / "report.md"
+    assert "| DDLCN (15-15) | 97.50 ± 0.71 |" in make_report([yaleb], "markdown", output)
+    assert "](yaleb-time.png)" in output.read_text()
+    assert (tmp_path / "yaleb-time.png").read_bytes().startswith(b"\x89PNG")
+    page = make_report([yaleb], "html", tmp_path / "report.html")
+    assert "data:image/png;base64," in page
+    assert "http" not in page
+    assert json.loads(make_report([yaleb], "json"))["tables"]
+    with pytest.raises(DDLCNError, match="choose from terminal, markdown, html, json"):
+        make_report([yaleb], "pdf")
+
+
+def test_unfinished_runs_say_so(tmp_path):
+    path = made_up(tmp_path / "ar", "ar", lambda job: 0.9, splits=2, skip=1)
+    assert make_report([path]).startswith("1 rows are still to be computed")
