@@ -116,9 +116,11 @@ def test_report(run: Run, data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_demo(run: Run, tmp_path: Path) -> None:
+def test_demo(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     shown = run("demo", "-o", tmp_path / "digits.ddlcn", "--json").json
     assert shown["accuracy"] >= 0.99
     assert shown["n_train"] + shown["n_test"] == 1797
     assert shown["seconds"] < 90
     assert run("info", tmp_path / "digits.ddlcn").code == 0
+    assert (tmp_path / "ddlcn-report" / "index.html").is_file()

@@ -10,7 +10,7 @@ import ddlcn
 from ddlcn.cli.terminal import progress
 from tests.cli.conftest import Run
 
-COMMANDS = ("demo", "train", "evaluate", "predict", "info")
+COMMANDS = ("demo", "train", "evaluate", "predict", "info", "explain", "atoms")
 
 
 def test_help_imports_nothing_heavy() -> None:

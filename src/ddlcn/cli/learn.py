@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @app.command()
 def demo(
     output: options.MaybeOutput = None,
-    report: options.Report = None,
+    report: options.Report = Path("ddlcn-report"),
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
@@ -47,6 +47,7 @@ def train(
     output: options.Output,
     train_per_class: options.TrainPerClass = None,
     report: options.Report = None,
+    learning_curve: options.LearningCurve = False,
     part: options.ThePart = options.Part.train,
     preset: options.ThePreset = options.Preset.best,
     images_per_class: options.ImagesPerClass = "15",
@@ -82,7 +83,7 @@ def train(
     with progress() as tell:
         found = _read(data, part, strict, n_jobs, watch, tell, min_per_class=2)
         images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
-        tested = _learn(model, images, held_out, output, report, tell)
+        tested = _learn(model, images, held_out, output, report, tell, learning_curve)
     timings = watch | model.timings_
     show(summary(model, found, tested, perf_counter() - start, timings, output, report), as_json)
 
@@ -123,12 +124,13 @@ def _learn(
     output: Path | None,
     report: Path | None,
     tell: Listener,
+    curve: bool = False,
 ) -> "Evaluation | None":
     with listen(tell):
         model.fit(images.images, images.labels)
     if output:
         model.save(output)
-    return None if held_out is None else _test(model, held_out, report, tell, images)
+    return None if held_out is None else _test(model, held_out, report, tell, images, curve)
 
 
 def _test(
@@ -137,16 +139,17 @@ def _test(
     report: Path | None,
     tell: Listener,
     train: "ImageSet | None" = None,
+    curve: bool = False,
 ) -> "Evaluation":
     from ddlcn.evaluation import evaluate
 
     with listen(lambda _, done, total: tell("Testing", done, total)):
         tested = evaluate(model, images.images, images.labels)
     if report:
-        from ddlcn.report import write_report
+        from ddlcn.report import learning_curve, write_report
 
+        command = shlex.join(["ddlcn", *sys.argv[1:]])
         with listen(tell):
-            write_report(
-                report, tested, model, images, train=train, command=shlex.join(["ddlcn", *sys.argv[1:]])
-            )
+            points = learning_curve(model, train, images) if curve and train else []
+            write_report(report, tested, model, images, train=train, command=command, learning_curve=points)
     return tested

@@ -78,6 +78,10 @@ Report = Annotated[
         "--report", callback=_folder, metavar="DIR", help="Write a page about the test to this folder."
     ),
 ]
+LearningCurve = Annotated[
+    bool,
+    typer.Option("--learning-curve", help="Train on fewer images too, for a curve in the report."),
+]
 Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same result.")
 ]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evaluation import evaluate
 from ddlcn.images import ImageSet
-from ddlcn.progress import track
+from ddlcn.progress import listen, track
 
 
 class Point(NamedTuple):
@@ -36,6 +36,7 @@ def learning_curve(
     points = []
     for n in track("Learning curve", sizes, total=len(sizes)):
         part = train.take(np.flatnonzero(ranks < n))
-        tested = evaluate(clone(model).fit(part.images, part.labels), test.images, test.labels)
+        with listen(lambda *_: None):  # the stages of each model would drown the curve's own
+            tested = evaluate(clone(model).fit(part.images, part.labels), test.images, test.labels)
         points.append(Point(n, tested.accuracy, *tested.interval))
     return points
