@@ -17,78 +17,77 @@ TINY = 1e-12
 
 @kernel
 def _workspace(n_atoms, n_features):
+    """Corners held (±(atom + 1)), their weights, which sum to one, and room for the algebra."""
     most = min(2 * n_atoms, n_features + 1) + 1
-    return (
-        np.empty(most, np.int64),  # atoms of the corners held
-        np.empty(most),  # their signs
-        np.empty(most),  # their weights, which sum to one
-        np.empty(most),
-        np.empty(most),
-        np.empty(most),
-        np.empty((most, most)),
-        np.empty(n_atoms),
-    )
+    return np.empty(most, np.int64), np.empty((4, most)), np.empty((most, most)), np.empty(n_atoms)
 
 
 @kernel
-def _code(gram, corr, energy, radius, work):
-    """Code of one sample from corr = D y and energy = ‖y‖². Returns the number of corners held."""
-    corners, signs, weights, ones, target, inverse, L, residual = work
+def _code(gram, corr, energy, radius, corners, rooms, L, residual, m):
+    """Code of one sample from corr = D y and energy = ‖y‖², starting with m corners held, or the best if none.
+
+    Returns the number of corners held in the end; their weights are in rooms[0].
+    """
+    weights, ones, target, inverse = rooms
     if energy <= 0:
         return 0
     scale = energy + radius * radius
-    first, gain = 0, -np.inf
-    for j in range(corr.size):
-        if gram[j, j] > TINY and abs(corr[j]) - 0.5 * radius * gram[j, j] > gain:
-            first, gain = j, abs(corr[j]) - 0.5 * radius * gram[j, j]
-    corners[0], signs[0], weights[0] = first, 1.0 if corr[first] >= 0 else -1.0, 1.0
-    m, factored = 1, 0
-    for _ in range(10 * corr.size + 10):
-        residual[:] = corr
-        for i in range(m):
-            share = radius * signs[i] * weights[i]
-            for j in range(corr.size):
-                residual[j] -= share * gram[corners[i], j]
-        level = 0.0
-        for i in range(m):
-            level += weights[i] * signs[i] * residual[corners[i]]
-        new, beyond = -1, level + 1e-10 * scale / radius
+    if m == 0:
+        gain = -np.inf
+        corners[0], m = 1, 1
         for j in range(corr.size):
-            if abs(residual[j]) > beyond:
-                new, beyond = j, abs(residual[j])
-        if new < 0 or m == corners.size:
-            return m
-        corners[m], signs[m], weights[m] = new, np.sign(residual[new]), 0.0
-        m += 1
-        while True:
-            for row in range(factored, m):  # inner products of the corners seen from y, plus a constant
-                a, seen = corners[row], radius * signs[row]
-                for i in range(row + 1):
-                    b, other = corners[i], radius * signs[i]
-                    L[row, i] = seen * other * gram[a, b] - seen * corr[a] - other * corr[b] + energy + scale
-                cholesky.append(row, L[row, row], 1e-13 * scale, L, inverse)
-                cholesky.forward(row, 1.0, L, inverse, ones)
-            factored = m
-            total = 0.0
-            for i in range(m):
-                total += ones[i] * ones[i]
-            for i in range(m):
-                target[i] = ones[i] / total
-            cholesky.backward(m, L, inverse, target)
-            step, leaver = 1.0, -1
-            for i in range(m):
-                if target[i] <= TINY and weights[i] <= step * (weights[i] - target[i]):
-                    step, leaver = weights[i] / max(weights[i] - target[i], TINY), i
-            for i in range(m):
-                weights[i] += step * (target[i] - weights[i])
-            if leaver < 0:
-                break
+            if gram[j, j] > TINY and abs(corr[j]) - 0.5 * radius * gram[j, j] > gain:
+                gain = abs(corr[j]) - 0.5 * radius * gram[j, j]
+                corners[0] = j + 1 if corr[j] >= 0 else -j - 1
+    for i in range(m):
+        weights[i] = 1 / m
+    factored = 0
+    for _ in range(10 * corr.size + 10):
+        # to the nearest point of the flat, or until a weight falls to zero
+        for row in range(factored, m):
+            a, seen = abs(corners[row]) - 1, radius * np.sign(corners[row])
+            for i in range(row + 1):  # inner products of the corners seen from y, plus a constant
+                b, other = abs(corners[i]) - 1, radius * np.sign(corners[i])
+                L[row, i] = seen * other * gram[a, b] - seen * corr[a] - other * corr[b] + energy + scale
+            cholesky.append(row, L[row, row], 1e-13 * scale, L, inverse)
+            cholesky.forward(row, 1.0, L, inverse, ones)
+        total = 0.0
+        for i in range(m):
+            total += ones[i] * ones[i]
+        for i in range(m):
+            target[i] = ones[i] / total
+        cholesky.backward(m, L, inverse, target)
+        factored, step, leaver = m, 1.0, -1
+        for i in range(m):
+            if target[i] <= TINY and weights[i] <= step * (weights[i] - target[i]):
+                step, leaver = weights[i] / max(weights[i] - target[i], TINY), i
+        for i in range(m):
+            weights[i] += step * (target[i] - weights[i])
+        if leaver >= 0:
             m -= 1
             factored = leaver
             for i in range(leaver, m):
-                corners[i], signs[i], weights[i] = corners[i + 1], signs[i + 1], weights[i + 1]
+                corners[i], weights[i] = corners[i + 1], weights[i + 1]
             if leaver == m and step <= 0:
                 return m  # the newcomer gains nothing: at the limit of precision
+            continue
+        # the corner farthest beyond the plane through that point
+        residual[:] = corr
+        level = 0.0
+        for i in range(m):
+            a, share = abs(corners[i]) - 1, radius * np.sign(corners[i]) * weights[i]
+            for j in range(corr.size):
+                residual[j] -= share * gram[a, j]
+        for i in range(m):
+            level += weights[i] * np.sign(corners[i]) * residual[abs(corners[i]) - 1]
+        new, beyond = 0, level + 1e-10 * scale / radius
+        for j in range(corr.size):
+            if abs(residual[j]) > beyond:
+                new, beyond = j + 1 if residual[j] > 0 else -j - 1, abs(residual[j])
+        if new == 0 or m == corners.size:
+            return m
+        corners[m], weights[m] = new, 0.0
+        m += 1
     return m
 
 
@@ -96,31 +95,43 @@ def _code(gram, corr, energy, radius, work):
 def l1_ball_codes(gram, correlations, energies, n_features, radius):
     """Dense codes (n, q) of samples from their correlations with the atoms (n, q) and their ‖y‖² (n,)."""
     out = np.zeros(correlations.shape)
-    work = _workspace(gram.shape[0], n_features)
-    corners, signs, weights = work[:3]
+    corners, rooms, L, residual = _workspace(gram.shape[0], n_features)
     for i in range(correlations.shape[0]):
-        for c in range(_code(gram, correlations[i], energies[i], radius, work)):
-            out[i, corners[c]] += radius * signs[c] * weights[c]
+        m = _code(gram, correlations[i], energies[i], radius, corners, rooms, L, residual, 0)
+        for c in range(m):
+            out[i, abs(corners[c]) - 1] += radius * np.sign(corners[c]) * rooms[0, c]
     return out
 
 
 @kernel
-def accumulate(samples, gram, correlations, energies, radius, losses):
-    """Σ ααᵀ and Σ αyᵀ over samples coded on the present atoms; `losses` gets ½‖y − Dᵀα‖² of each."""
+def accumulate(samples, gram, correlations, energies, radius, held, losses):
+    """Σ ααᵀ and Σ αyᵀ over samples coded on the present atoms; `losses` gets ½‖y − Dᵀα‖² of each.
+
+    `held` (n, 4) keeps the corners of each sample from one pass to the next, where the code starts.
+    """
     q, n_features = gram.shape[0], samples.shape[1]
     code_products, code_samples = np.zeros((q, q)), np.zeros((q, n_features))
-    work = _workspace(q, n_features)
-    corners, signs, weights = work[:3]
+    corners, rooms, L, residual = _workspace(q, n_features)
+    alphas = np.empty(corners.size)
     for i in range(samples.shape[0]):
-        m = _code(gram, correlations[i], energies[i], radius, work)
+        m = 0
+        while m < held.shape[1] and held[i, m] != 0:
+            corners[m] = held[i, m]
+            m += 1
+        m = _code(gram, correlations[i], energies[i], radius, corners, rooms, L, residual, m)
+        for c in range(held.shape[1]):
+            held[i, c] = corners[c] if c < m else 0
         loss = 0.5 * energies[i]
         for a in range(m):
-            atom, alpha = corners[a], radius * signs[a] * weights[a]
+            atom = abs(corners[a]) - 1
+            alphas[a] = alpha = radius * np.sign(corners[a]) * rooms[0, a]
             loss -= alpha * correlations[i, atom]
-            for b in range(m):
-                product = alpha * radius * signs[b] * weights[b]
-                code_products[atom, corners[b]] += product
-                loss += 0.5 * product * gram[atom, corners[b]]
+            for b in range(a + 1):
+                product, other = alpha * alphas[b], abs(corners[b]) - 1
+                loss += (0.5 if a == b else 1.0) * product * gram[atom, other]
+                code_products[atom, other] += product
+                if a != b:
+                    code_products[other, atom] += product
             for d in range(n_features):
                 code_samples[atom, d] += alpha * samples[i, d]
         losses[i] = loss

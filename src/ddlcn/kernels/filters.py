@@ -1,0 +1,76 @@
+"""PCANet's kernels: filter, binarise and count; and how alike two images' counts are."""
+
+import numpy as np
+
+from ddlcn.kernels.compiled import kernel
+
+
+@kernel
+def convolve(image, filters, out):
+    """out[f] = image correlated with each square filter f of odd side, zero beyond the border."""
+    height, width = image.shape
+    n, side = filters.shape[0], filters.shape[1]
+    half = side // 2
+    out[:] = 0
+    for f in range(n):
+        for dy in range(side):
+            for dx in range(side):
+                tap, shift = filters[f, dy, dx], dx - half
+                for y in range(max(0, half - dy), min(height, height + half - dy)):
+                    source, target = image[y + dy - half], out[f, y]
+                    for x in range(max(0, -shift), min(width, width - shift)):
+                        target[x] += tap * source[x + shift]
+
+
+@kernel
+def block_counts(maps, block, bins, counts, starts):
+    """Counts of each block of a binary code, Σ_l 2^l·[maps[g, l] > 0], block by block and group by group.
+
+    Entries starts[b] to starts[b + 1] have the codes (`bins`) that block b holds, and how often (`counts`).
+    """
+    n_groups, n_bits, height, width = maps.shape
+    seen = np.zeros(1 << n_bits, np.int64)
+    n, b = 0, 0
+    starts[0] = 0
+    for g in range(n_groups):
+        for top in range(0, height - block + 1, block):
+            for left in range(0, width - block + 1, block):
+                first = n
+                for y in range(top, top + block):
+                    for x in range(left, left + block):
+                        code = 0
+                        for bit in range(n_bits):
+                            if maps[g, bit, y, x] > 0:
+                                code |= 1 << bit
+                        if seen[code] == 0:
+                            bins[n] = code
+                            n += 1
+                        seen[code] += 1
+                for e in range(first, n):
+                    counts[e] = seen[bins[e]]
+                    seen[bins[e]] = 0
+                b += 1
+                starts[b] = n
+    return n
+
+
+@kernel
+def chi_square_distances(dense, bins, counts, offsets, starts, table):
+    """Σ (a − b)²/(a + b) of one image's dense counts (blocks, bins) to each image's sparse ones.
+
+    table[a, b] = 4ab/(a + b), so that a block is Σ_b + Σ_a − Σ table: only codes held by both count.
+    """
+    n_images, n_blocks = starts.shape[0], starts.shape[1] - 1
+    out = np.empty(n_images)
+    total = 0.0
+    for b in range(n_blocks):
+        for code in range(dense.shape[1]):
+            total += dense[b, code]
+    for i in range(n_images):
+        same = 0.0
+        for b in range(n_blocks):
+            row = dense[b]
+            for e in range(offsets[i] + starts[i, b], offsets[i] + starts[i, b + 1]):
+                same += table[row[bins[e]], counts[e]]
+        out[i] = 2 * total - same
+    return out
