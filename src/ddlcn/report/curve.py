@@ -25,11 +25,11 @@ class Point(NamedTuple):
 def learning_curve(
     model: DDLCNClassifier, train: ImageSet, test: ImageSet, sizes: list[int] | None = None
 ) -> list[Point]:
-    """Train on the first n images of each class, n doubling from 2 to all, and test each time."""
-    counts = np.bincount(train.target)
+    """Train on n images of each class, n doubling from 2 to all and each part holding the last, and test."""
+    counts, rng = np.bincount(train.target), np.random.default_rng(0)
     ranks = np.empty(len(train), np.intp)
     for code, count in enumerate(counts):
-        ranks[train.target == code] = np.arange(count)
+        ranks[train.target == code] = rng.permutation(count)
     if sizes is None:
         largest = int(counts.max())
         sizes = sorted({*(2**i for i in range(1, largest.bit_length()) if 2**i < largest), largest})
