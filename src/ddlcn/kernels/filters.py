@@ -12,14 +12,15 @@ def convolve(image, filters, out):
     n, side = filters.shape[0], filters.shape[1]
     half = side // 2
     out[:] = 0
-    for f in range(n):
-        for dy in range(side):
-            for dx in range(side):
-                tap, shift = filters[f, dy, dx], dx - half
-                for y in range(max(0, half - dy), min(height, height + half - dy)):
-                    source, target = image[y + dy - half], out[f, y]
-                    for x in range(max(0, -shift), min(width, width - shift)):
-                        target[x] += tap * source[x + shift]
+    for y in range(height):
+        for f in range(n):
+            for dy in range(max(0, half - y), min(side, height + half - y)):
+                for dx in range(side):
+                    tap, shift = filters[f, dy, dx], dx - half
+                    source = image[y + dy - half, max(0, shift) :]  # slices, since negative indices would wrap
+                    target = out[f, y, max(0, -shift) :]
+                    for x in range(width - abs(shift)):
+                        target[x] += tap * source[x]
 
 
 @kernel
@@ -55,10 +56,11 @@ def block_counts(maps, block, bins, counts, starts):
 
 
 @kernel
-def chi_square_distances(dense, bins, counts, offsets, starts, table):
+def chi_square_distances(dense, bins, counts, offsets, starts, table, unit):
     """Σ (a − b)²/(a + b) of one image's dense counts (blocks, bins) to each image's sparse ones.
 
-    table[a, b] = 4ab/(a + b), so that a block is Σ_b + Σ_a − Σ table: only codes held by both count.
+    table[a, b] = 4ab/(a + b) in whole `unit`s, so that a block is Σ_b + Σ_a − Σ table: only codes held by
+    both count, and sums of integers don't wait for each other.
     """
     n_images, n_blocks = starts.shape[0], starts.shape[1] - 1
     out = np.empty(n_images)
@@ -67,10 +69,10 @@ def chi_square_distances(dense, bins, counts, offsets, starts, table):
         for code in range(dense.shape[1]):
             total += dense[b, code]
     for i in range(n_images):
-        same = 0.0
+        same = 0
         for b in range(n_blocks):
             row = dense[b]
             for e in range(offsets[i] + starts[i, b], offsets[i] + starts[i, b + 1]):
                 same += table[row[bins[e]], counts[e]]
-        out[i] = 2 * total - same
+        out[i] = 2 * total - same * unit
     return out

@@ -5,20 +5,20 @@ For each class, with targets t_i = ±1 and a bias as an extra feature of value 1
     min over w, b of  P = ½‖w‖² + ½b² + C Σ_i max(0, 1 − t_i f_i)²,   f_i = w·x_i + b
     max over α ≥ 0 of D = Σ_i α_i − ½ Σ_ij t_i t_j α_i α_j (x_i·x_j + 1) − Σ_i α_i² / 4C
 
-P − D ≥ 0 is the duality gap, the measure of how far an answer can be from the best. Few images: Newton's
-method on their Gram matrix, all classes at once. Many: dual coordinate descent on the sparse rows.
+P − D ≥ 0 is the duality gap, the measure of how far an answer can be from the best. Solved by coordinate
+descent on D: on the Gram matrix of the images if they are few, on their sparse rows if they are many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from scipy.linalg.blas import get_blas_funcs
 from scipy.optimize import minimize_scalar
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -29,7 +29,7 @@ from ddlcn.kernels import svm as kernels
 from ddlcn.layers.threads import one_blas_thread
 
 _ALWAYS_GRAM = 4_000  # images; up to here the Gram matrix is the faster way whatever the features
-_LARGEST_GRAM = 10_000  # images; 800 MB
+_LARGEST_GRAM = 10_000  # images; 400 MB
 _CLASSES_AT_ONCE = 8  # fills a vector register and, being fixed, makes answers the same on any number of jobs
 C_GRID = (0.1, 1.0, 10.0, 100.0)
 
@@ -42,8 +42,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C : float or "cv"
         Weight of the errors; "cv" takes the best of 0.1, 1, 10, 100 by cross-validation on the rows given.
     solver : "auto", "gram" or "coordinates"
-        Newton's method on the Gram matrix of the images, or coordinate descent on their sparse rows;
-        "auto" takes the first for up to 4,000 images, or up to 10,000 if they are fewer than features.
+        Descend on the Gram matrix of the images, or on their sparse rows; "auto" takes the first for up to
+        4,000 images, or up to 10,000 if they are fewer than features.
     tol : float
         Stop at a duality gap of `tol` times the objective.
     random_state : int or None
@@ -112,8 +112,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if not held_out.any():
             return candidates[len(candidates) // 2], 1.0
         results = []
-        for C in candidates:
-            scores = _both_sides(problem.held_out_scores(C, folds)[held_out])
+        for C, found in zip(candidates, problem.held_out_scores(candidates, folds), strict=True):
+            scores = _both_sides(found[held_out])
             scale, likelihood = _calibrate(scores, codes[held_out])
             accuracy = float((scores.argmax(axis=1) == codes[held_out]).mean())
             results.append((accuracy, likelihood, C, scale))
@@ -145,174 +145,130 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
 
 class _Problem:
-    """The rows, and the way to solve for them: by Gram matrix if images are few, else by coordinates."""
+    """Rows and targets, solved by dual coordinate descent on the Gram matrix or on the sparse rows."""
 
     def __init__(
-        self,
-        X: np.ndarray | csr_array,
-        targets: np.ndarray,
-        solver: str,
-        tol: float,
-        seed: int | None,
-        n_jobs: int | None,
+        self, X: Any, targets: np.ndarray, solver: str, tol: float, seed: int | None, n_jobs: int | None
     ) -> None:
-        self.X, self.targets, self.tol, self.seed, self.n_jobs = X, targets, tol, seed, n_jobs
+        self.X, self.targets, self.tol, self.seed, self.n_jobs = csr_array(X), targets, tol, seed, n_jobs
         n_rows, n_features = X.shape
         few = n_rows <= _ALWAYS_GRAM or n_rows <= min(n_features, _LARGEST_GRAM)
-        self.gram = _gram(X) + 1.0 if solver == "gram" or (solver == "auto" and few) else None
-        if self.gram is None and not issparse(X):
-            self.X = csr_array(X)
+        self.gram = _gram(self.X, n_jobs) if solver == "gram" or (solver == "auto" and few) else None
 
     def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (k, d), biases and relative duality gaps on all rows."""
-        if self.gram is not None:
-            duals, gaps = self._newton(self.gram, self.targets, C)
-            return np.asarray(self.X.T @ duals.astype(self.X.dtype)).T.copy(), duals.sum(axis=0), gaps
-        weights, gaps = self._descend(self.X, self.targets, C)
-        return weights[:-1].T.astype(self.X.dtype), weights[-1].copy(), gaps
+        everything = np.arange(len(self.targets))
+        alphas, _, gaps = self._descend(everything, C, self.tol, np.zeros(self.targets.shape))
+        duals = self.targets * alphas
+        return (self.X.T @ duals).T.astype(self.X.dtype, order="C"), duals.sum(axis=0), gaps
 
-    def held_out_scores(self, C: float, folds: np.ndarray) -> np.ndarray:
-        """Scores of each row by a model trained without its fold; rows of fold −1 are never held out."""
-        scores = np.zeros(self.targets.shape)
+    def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
+        """For each C, scores of each row by a model trained without its fold; fold −1 is never held out."""
+        found = [np.zeros(self.targets.shape) for _ in candidates]
         for fold in range(folds.max() + 1):
-            test, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            if self.gram is not None:
-                duals, _ = self._newton(self.gram[np.ix_(train, train)], self.targets[train], C)
-                scores[test] = self.gram[np.ix_(test, train)] @ duals
-            else:
-                weights, _ = self._descend(self.X[train], self.targets[train], C)
-                scores[test] = self.X[test] @ weights[:-1] + weights[-1]
-        return scores
+            train, alphas = np.flatnonzero(folds != fold), np.zeros(self.targets.shape)
+            for C, scores in zip(candidates, found, strict=True):  # each starts where the last ended
+                alphas, all_scores, _ = self._descend(train, C, max(self.tol, 1e-3), alphas)
+                scores[folds == fold] = all_scores[folds == fold]
+        return found
 
-    def _newton(self, gram: np.ndarray, targets: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
-        return self._by_class(lambda part: _newton(gram, part, C, self.tol), targets)
-
-    def _descend(self, X: csr_array, targets: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(np.float64) + 1
-        return self._by_class(
-            lambda part: _coordinate_descent(X, squares, part, C, self.tol, self.seed), targets
+    def _descend(
+        self, train: np.ndarray, C: float, tol: float, alphas: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Dual variables, scores of all rows, and gaps; classes go to threads in parts of a fixed size."""
+        k = self.targets.shape[1]
+        parts = np.array_split(np.arange(k), k if self.gram is not None else -(-k // _CLASSES_AT_ONCE))
+        results = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(_descend)(self._descent(part, alphas), train, C, tol, self.seed) for part in parts
         )
+        alphas, scores, gaps = (np.concatenate(arrays, axis=-1) for arrays in zip(*results, strict=True))
+        return alphas, scores, gaps
 
-    def _by_class(
-        self, solver: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], targets: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        n_parts = -(-targets.shape[1] // _CLASSES_AT_ONCE)
-        parts = [np.ascontiguousarray(part) for part in np.array_split(targets, n_parts, axis=1)]
-        results = Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(solver)(part) for part in parts)
-        return np.hstack([r[0] for r in results]), np.concatenate([r[1] for r in results])
+    def _descent(self, part: np.ndarray, alphas: np.ndarray) -> _GramDescent | _SparseDescent:
+        targets, alphas = self.targets[:, part], alphas[:, part]
+        if self.gram is not None:
+            return _GramDescent(self.gram, targets, alphas)
+        return _SparseDescent(self.X, targets, alphas)
 
 
-def _gram(X: Any) -> np.ndarray:
-    """X Xᵀ in float64, columns of a sparse X made dense a block at a time."""
-    if not issparse(X):
-        return np.asarray(X, dtype=np.float64) @ np.asarray(X, dtype=np.float64).T
-    columns, gram = X.tocsc(), np.zeros((X.shape[0], X.shape[0]))
-    width = max(1, 32_000_000 // max(X.shape[0], 1))
-    for start in range(0, X.shape[1], width):
-        block = columns[:, start : start + width].toarray()
-        gram += block @ block.T
+class _GramDescent:
+    """One class on the Gram matrix (with 1 added for the bias): a step changes all scores."""
+
+    def __init__(self, gram: np.ndarray, targets: np.ndarray, alphas: np.ndarray) -> None:
+        self.gram, self.targets, self.alphas = gram, targets, alphas.copy()
+        self.all_scores = gram @ (targets * alphas)
+
+    def step(self, order: np.ndarray, ridge: float, active: np.ndarray, limit: float) -> float:
+        one = (self.targets[:, 0], order, ridge, self.alphas[:, 0], self.all_scores[:, 0], active, limit)
+        return kernels.gram_pass(self.gram, *one)
+
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.all_scores, (self.targets * self.alphas * self.all_scores).sum(axis=0)
+
+
+class _SparseDescent:
+    """A few classes on sparse rows: a step changes the weights, the last of which is the bias."""
+
+    def __init__(self, X: csr_array, targets: np.ndarray, alphas: np.ndarray) -> None:
+        self.rows = (X.indptr, X.indices, X.data)
+        self.targets, self.alphas = np.ascontiguousarray(targets), alphas.copy()
+        duals = targets * alphas
+        self.weights = np.vstack([X.T @ duals, duals.sum(axis=0)])
+        self.squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel() + 1
+
+    def step(self, order: np.ndarray, ridge: float, active: np.ndarray, limit: float) -> float:
+        state = (self.squares, ridge, self.alphas, self.weights, active, limit)
+        return kernels.sparse_pass(*self.rows, self.targets, order, *state)
+
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        return kernels.scores(*self.rows, self.weights), (self.weights**2).sum(axis=0)
+
+
+def _descend(
+    descent: _GramDescent | _SparseDescent, train: np.ndarray, C: float, tol: float, seed: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pass over the training rows in random order until the gap is small; rows at rest wait their turn."""
+    rng, ridge = np.random.RandomState(seed), 1 / (2 * C)
+    active, limit = np.zeros(len(descent.targets), np.bool_), np.inf
+    active[train] = True
+    for done in range(1, 10_001):
+        limit = descent.step(rng.permutation(np.flatnonzero(active)), ridge, active, limit)
+        if done % 5 == 0 or limit == 0 or not active.any():
+            scores, squared_norm = descent.scores()
+            slack = np.maximum(1 - descent.targets[train] * scores[train], 0)
+            primal = squared_norm / 2 + C * (slack**2).sum(axis=0)
+            dual = (descent.alphas - ridge / 2 * descent.alphas**2).sum(axis=0) - squared_norm / 2
+            gaps = (primal - dual) / primal
+            if (gaps <= tol).all() or limit == 0:
+                break
+            if done % 20 == 0 or not active.any():
+                active[train] = True
+                limit = np.inf
+    return descent.alphas, scores, gaps
+
+
+def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
+    """X Xᵀ + 1 in the precision of X, a block of columns made dense at a time, the blocks summed in order."""
+    X.sort_indices()
+    n_rows, n_columns = X.shape
+    width = max(256, 8_000_000 // n_rows)
+    blocks = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
+        delayed(_block_product)(X, start, min(start + width, n_columns))
+        for start in range(0, n_columns, width)
+    )
+    gram = np.ones((n_rows, n_rows), X.dtype)
+    for block in blocks:
+        gram += block
+    upper = np.triu_indices(n_rows, 1)
+    gram.T[upper] = gram[upper]
     return gram
 
 
-def _newton(gram: np.ndarray, targets: np.ndarray, C: float, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Signed duals β (n, k), f = Kβ, by finite Newton steps with conjugate gradients.
-
-    On the rows A inside the margin the minimiser solves (K_AA + I/2C) β_A = t_A. Steps go towards it,
-    halved while the objective does not fall, until the duality gap is small.
-    """
-    ridge = 1 / (2 * C)
-    beta, scores = np.zeros_like(targets), np.zeros_like(targets)
-    objective = C * (targets**2).sum(axis=0)
-    gaps = np.full(targets.shape[1], np.inf)
-    accuracy = 1e-2
-    for _ in range(200):
-        inside = targets * scores < 1
-        step = (
-            _conjugate_gradients(gram, inside, targets, ridge, np.where(inside, beta, 0.0), accuracy) - beta
-        )
-        step_scores = gram @ step
-        length = np.ones(targets.shape[1])
-        for _ in range(30):
-            trial, trial_scores = beta + length * step, scores + length * step_scores
-            trial_objective = _primal(trial, trial_scores, targets, C)
-            worse = trial_objective > objective * (1 + 1e-12)
-            if not worse.any():
-                break
-            length[worse] /= 2
-        length[worse] = 0
-        beta, scores = beta + length * step, scores + length * step_scores
-        objective = np.where(worse, objective, trial_objective)
-        # the dual point that belongs to these scores
-        alpha = np.maximum(1 - targets * scores, 0) / ridge
-        dual = (
-            alpha.sum(axis=0)
-            - ((targets * alpha) * (gram @ (targets * alpha))).sum(axis=0) / 2
-            - ridge * (alpha**2).sum(axis=0) / 2
-        )
-        gaps = (objective - dual) / objective
-        if (gaps <= tol).all():
-            break
-        accuracy = max(accuracy / 10, 1e-12)
-    return beta, gaps
-
-
-def _conjugate_gradients(
-    gram: np.ndarray,
-    inside: np.ndarray,
-    targets: np.ndarray,
-    ridge: float,
-    start: np.ndarray,
-    accuracy: float,
-) -> np.ndarray:
-    """Solve (K_AA + ridge I) β_A = t_A for each column's own set A, all columns side by side."""
-    beta = start
-    residual = np.where(inside, targets - gram @ beta - ridge * beta, 0.0)
-    direction, energy = residual, (residual**2).sum(axis=0)
-    goal = accuracy**2 * np.maximum(inside.sum(axis=0), 1)
-    for _ in range(500):
-        if (energy <= goal).all():
-            break
-        image = np.where(inside, gram @ direction + ridge * direction, 0.0)
-        length = energy / np.maximum((direction * image).sum(axis=0), 1e-300)
-        beta = beta + length * direction
-        residual = residual - length * image
-        energy, before = (residual**2).sum(axis=0), energy
-        direction = residual + energy / np.maximum(before, 1e-300) * direction
-    return beta
-
-
-def _primal(beta: np.ndarray, scores: np.ndarray, targets: np.ndarray, C: float) -> np.ndarray:
-    return (beta * scores).sum(axis=0) / 2 + C * (np.maximum(1 - targets * scores, 0) ** 2).sum(axis=0)
-
-
-def _coordinate_descent(
-    X: csr_array, squares: np.ndarray, targets: np.ndarray, C: float, tol: float, seed: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (d + 1, k) with the bias last; rows at rest are passed over until the others are done."""
-    rng = np.random.RandomState(seed)
-    ridge = 1 / (2 * C)
-    alphas, weights = np.zeros(targets.shape), np.zeros((X.shape[1] + 1, targets.shape[1]))
-    active, slopes = np.ones(len(targets), np.bool_), np.empty(targets.shape[1])
-    scores, gaps = np.empty(targets.shape), np.full(targets.shape[1], np.inf)
-    rows = (X.indptr, X.indices, X.data)
-    limit = np.inf
-    for done in range(1, 1001):
-        order = rng.permutation(np.flatnonzero(active))
-        limit = kernels.dual_pass(
-            *rows, targets, order, squares, ridge, alphas, weights, slopes, active, limit
-        )
-        if done % 10 == 0 or limit < tol or not active.any():
-            kernels.scores(*rows, weights, scores)
-            slack = np.maximum(1 - targets * scores, 0)
-            squared_norm = (weights**2).sum(axis=0)
-            primal = squared_norm / 2 + C * (slack**2).sum(axis=0)
-            dual = alphas.sum(axis=0) - squared_norm / 2 - ridge * (alphas**2).sum(axis=0) / 2
-            gaps = (primal - dual) / primal
-            if (gaps <= tol).all():
-                break
-            active[:] = True
-            limit = np.inf
-    return weights, gaps
+def _block_product(X: csr_array, start: int, stop: int) -> np.ndarray:
+    """Upper triangle of the product of some columns with themselves."""
+    block = np.zeros((X.shape[0], stop - start), X.dtype)
+    kernels.dense_columns(X.indptr, X.indices, X.data, start, block)
+    return get_blas_funcs("syrk", (block,))(1.0, block.T, trans=1, lower=1).T
 
 
 def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
