@@ -5,9 +5,18 @@ images without labels are files and folders (:func:`find_images`). Broken files 
 reason.
 """
 
-from ddlcn.images.decode import MAX_PIXELS, check_image, read_grey, value_range
+from ddlcn.images.decode import MAX_PIXELS, check_image, decode_file, read_grey, value_range
 from ddlcn.images.files import find_images
 from ddlcn.images.imageset import ImageSet
 from ddlcn.images.load import load_images
 
-__all__ = ["MAX_PIXELS", "ImageSet", "check_image", "find_images", "load_images", "read_grey", "value_range"]
+__all__ = [
+    "MAX_PIXELS",
+    "ImageSet",
+    "check_image",
+    "decode_file",
+    "find_images",
+    "load_images",
+    "read_grey",
+    "value_range",
+]

@@ -9,7 +9,7 @@ raises through process-wide filters play a part: decoding is the same in every t
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,24 +130,33 @@ def _decode(path: str | os.PathLike[str], draft: bool = False) -> NDArray[np.flo
         raise ImageError("is no regular file" if os.path.exists(path) else "does not exist; check the path")
     try:
         with open(path, "rb") as file:
-            head = file.read(16)
-            reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
-            if reader is None:
-                what = "is no image of a known kind" if head else "is empty"
-                raise ImageError(f"{what}; replace it by a PNG, JPEG, GIF, BMP, TIFF, PPM or WebP image")
-            file.seek(0)
-            image: Image = reader(file)  # given a name, Pillow maps the file, and then turns TIFFs twice
-            if image.width * image.height > MAX_PIXELS:
-                size = (
-                    f"{image.width} x {image.height} pixels, over the limit of {MAX_PIXELS // 10**6} million"
-                )
-                raise ImageError(f"has {size} (a decompression bomb?); shrink it or remove it")
-            if draft:
-                image.draft("L", (1, 1))
-            image.load()
-            with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
-                ImageOps.exif_transpose(image, in_place=True)
-            return _grey(*_pixels(image))
+            return decode_file(file, draft=draft)
+    except OSError as error:
+        raise ImageError(f"can't be read ({error.strerror}); check its permissions") from None
+
+
+def decode_file(file: BinaryIO, *, max_pixels: int = MAX_PIXELS, draft: bool = False) -> NDArray[np.float32]:
+    """Return the image in an open file (or a `BytesIO`) as :func:`read_grey` does.
+
+    The message of an ImageError is what ails the file, without its name.
+    """
+    try:
+        head = file.read(16)
+        reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
+        if reader is None:
+            what = "is no image of a known kind" if head else "is empty"
+            raise ImageError(f"{what}; replace it by a PNG, JPEG, GIF, BMP, TIFF, PPM or WebP image")
+        file.seek(0)
+        image: Image = reader(file)  # given a name, Pillow maps the file, and then turns TIFFs twice
+        if image.width * image.height > max_pixels:
+            size = f"{image.width} x {image.height} pixels, over the limit of {max_pixels // 10**6} million"
+            raise ImageError(f"has {size} (a decompression bomb?); shrink it or remove it")
+        if draft:
+            image.draft("L", (1, 1))
+        image.load()
+        with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
+            ImageOps.exif_transpose(image, in_place=True)
+        return _grey(*_pixels(image))
     except ImageError:
         raise
     except Exception as error:  # Pillow's decoders raise almost anything on damaged files
