@@ -11,6 +11,7 @@ from ddlcn.experiments.datasets import load_dataset
 from ddlcn.experiments.grid import make_grid
 from ddlcn.experiments.protocols import draw_split
 from ddlcn.experiments.run import Run
+from ddlcn.images import ImageSet
 
 
 def run(path, **asked):
@@ -58,3 +59,14 @@ def test_any_estimator_on_images_will_do(tmp_path, monkeypatch):
 def test_released_runs(tmp_path):
     (row,) = run(tmp_path, methods="ddlcn-released", settings="5-5", t="20", splits=1)
     assert row["accuracy"] > 0.5
+
+
+def test_one_image_a_class_is_no_reason_to_warn(tmp_path, monkeypatch):
+    monkeypatch.setattr("ddlcn.experiments.bench.load_dataset", lambda name, data: thirty_people())
+    rows = run(tmp_path, settings="1-1", t="1,2", splits=1)
+    assert [row["images"]["dictionary"] for row in rows] == [30, 30]
+
+
+def thirty_people():
+    labels = np.repeat(np.arange(30), 3)
+    return ImageSet.of(np.random.default_rng(0).random((len(labels), 16, 16)), labels)
