@@ -12,7 +12,7 @@ from typing import NoReturn
 from ddlcn.errors import DDLCNError
 
 # A further file of commands is one more name here; it imports heavy things inside its commands only.
-GROUPS = ("learn", "predict", "info", "look", "bench")
+GROUPS = ("learn", "predict", "info", "look", "bench", "serve")
 
 
 def main(args: list[str] | None = None) -> NoReturn:

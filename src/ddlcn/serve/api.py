@@ -1,0 +1,176 @@
+"""What can be asked: the page, the API and its description."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from jinja2 import Environment, PackageLoader
+
+from ddlcn import __version__
+from ddlcn.classifier import DDLCNClassifier
+from ddlcn.errors import DDLCNError
+from ddlcn.layers.threads import one_blas_thread
+from ddlcn.serve import answers
+from ddlcn.serve.guard import Guard, busy, refusal
+from ddlcn.serve.judge import Judge, Upload
+from ddlcn.serve.limits import Limits
+from ddlcn.serve.workers import Busy, Workers
+
+_REASONS = {
+    400: "the body can't be parsed",
+    401: "a token is needed",
+    403: "asked from another site",
+    408: "the body came too slowly",
+    413: "the body is too large",
+    422: "an image, a class or a parameter can't be used",
+    503: "too many requests at once: try again after Retry-After seconds",
+}
+_STATIC = {  # where each file of the page lives, and what it is
+    "/": ("ddlcn.serve", "page.html", "text/html"),
+    "/page.css": ("ddlcn.serve", "page.css", "text/css"),
+    "/look.css": ("ddlcn.report", "page.css", "text/css"),  # the report's look
+    "/page.js": ("ddlcn.serve", "page.js", "text/javascript"),
+}
+
+
+class Service:
+    """What the routes work with."""
+
+    def __init__(self, judge: Judge, workers: Workers) -> None:
+        self.judge, self.workers = judge, workers
+
+
+def _service(request: Request) -> Service:
+    return request.app.state.service
+
+
+TheService = Annotated[Service, Depends(_service)]
+AClass = Annotated[str | None, Query(alias="class", description="only atoms learnt on this class (layer 1)")]
+api = APIRouter(
+    responses={status: {"model": answers.Problem, "description": why} for status, why in _REASONS.items()}
+)
+
+
+@api.post("/api/predict")
+async def predict(
+    service: TheService, images: Annotated[list[UploadFile], File(description="one image or several")]
+) -> answers.Predictions:
+    """Say what images show: the likeliest class of each, and calibrated probabilities of all classes."""
+    most = service.judge.limits.images
+    if len(images) > most:
+        raise DDLCNError(f"{len(images)} images; send at most {most} at once")
+    return await service.workers.run(service.judge.predict, [await _read(image) for image in images])
+
+
+@api.post("/api/explain")
+async def explain(
+    service: TheService,
+    image: Annotated[UploadFile, File(description="the image")],
+    label: Annotated[
+        str | None, Form(alias="class", description="the class to explain; by default the likeliest")
+    ] = None,
+    numbers: Annotated[bool, Form(description="give the evidence of each pixel as a number too")] = False,
+) -> answers.Explanation:
+    """Say where in an image a class's score comes from, exactly: bias and evidence add up to the score."""
+    return await service.workers.run(service.judge.explain, await _read(image), label or None, numbers)
+
+
+@api.get("/api/atoms")
+async def atoms(
+    service: TheService,
+    layer: Annotated[int, Query(ge=1)] = 1,
+    start: Annotated[int, Query(ge=0, description="how many to pass over")] = 0,
+    count: Annotated[int, Query(ge=1, le=200)] = 48,
+    label: AClass = None,
+) -> answers.Atoms:
+    """Show what a dictionary has learnt, those atoms that matter most first."""
+    return await service.workers.run(service.judge.atoms, layer, start, count, label or None)
+
+
+@api.get("/api/model")
+async def model(service: TheService) -> answers.Model:
+    """Say what is served: its classes, its layers, and what a request may bring."""
+    return service.judge.describe()
+
+
+@api.get("/healthz")
+async def healthz() -> answers.Health:
+    """Say that the server is alive."""
+    return answers.Health(status="ok")
+
+
+def create_app(
+    model: DDLCNClassifier,
+    *,
+    name: str = "model",
+    token: str | None = None,
+    threads: int = 2,
+    limits: Limits = Limits(),
+) -> FastAPI:
+    """The ASGI app that serves a fitted model; with a token, only to who sends it."""
+    workers = Workers(threads, limits.waiting)
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        with one_blas_thread():
+            yield
+        workers.stop()
+
+    app = FastAPI(
+        title=f"ddlcn serve: {name}",
+        version=__version__,
+        description="Asks a model what images show, and why.",
+        docs_url=None,  # FastAPI's own pages load scripts from the network; ours is /docs
+        redoc_url=None,
+        lifespan=life,
+    )
+    app.state.service = Service(Judge(model, name, limits), workers)
+    app.include_router(api)
+    for path, place in _STATIC.items():
+        app.add_api_route(path, _file(*place), include_in_schema=False)
+    app.add_api_route("/docs", _docs, include_in_schema=False)
+    app.add_middleware(Guard, token=token, limits=limits, workers=workers)
+
+    @app.exception_handler(Busy)
+    async def on_busy(request: Request, error: Exception) -> JSONResponse:
+        return busy()
+
+    @app.exception_handler(DDLCNError)
+    async def on_mistake(request: Request, error: Exception) -> JSONResponse:
+        return refusal(422, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def on_bad_request(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        return refusal(422, f"{first['loc'][-1]}: {first['msg']}")
+
+    return app
+
+
+async def _read(image: UploadFile) -> Upload:
+    return Upload(image.filename or "image", await image.read())
+
+
+def _file(package: str, name: str, kind: str) -> Any:
+    content = resources.files(package).joinpath(name).read_bytes()
+
+    async def send() -> Response:
+        return Response(content, media_type=kind)
+
+    return send
+
+
+async def _docs(request: Request) -> Response:
+    return Response(_drawn_docs(request.app), media_type="text/html")
+
+
+@cache
+def _drawn_docs(app: FastAPI) -> str:
+    environment = Environment(loader=PackageLoader("ddlcn.serve", "."), autoescape=True, trim_blocks=True)
+    return environment.get_template("docs.html").render(app.openapi())

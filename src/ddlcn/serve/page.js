@@ -1,0 +1,293 @@
+// The page's one script. Text from users only ever becomes text nodes.
+
+const $ = (id) => document.getElementById(id);
+const make = (tag, props = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), props);
+  element.append(...children);
+  return element;
+};
+const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
+const signed = (value) => (value < 0 ? "\u2212" : "+") + Math.abs(value).toPrecision(3);
+const say = (text) => ($("status").textContent = text);
+
+// ------------------------------------------------------------------------------------------------ asking
+
+const given = new URLSearchParams(location.hash.slice(1)).get("token");
+if (given) {
+  sessionStorage.setItem("token", given);
+  history.replaceState(null, "", location.pathname); // out of sight and out of the history
+}
+
+let asking; // one dialog, however many requests wait for it
+const askToken = () =>
+  (asking ??= new Promise((resolve) => {
+    $("ask-token").oncancel = (event) => event.preventDefault();
+    $("ask-token").querySelector("form").onsubmit = (event) => {
+      event.preventDefault();
+      sessionStorage.setItem("token", $("token").value);
+      $("ask-token").close();
+      asking = undefined;
+      resolve();
+    };
+    $("ask-token").showModal();
+  }));
+
+async function ask(path, body) {
+  for (let tries = 1; ; tries++) {
+    const token = sessionStorage.getItem("token");
+    const headers = token ? { Authorization: `Bearer ${token}` } : {};
+    const answer = await fetch(path, { method: body ? "POST" : "GET", body, headers }).catch(() => {
+      throw new Error("the server can't be reached; is it still running?");
+    });
+    if (answer.ok) return answer.json();
+    if (answer.status === 401) await askToken();
+    else if (answer.status === 503 && tries < 20)
+      await new Promise((wake) => setTimeout(wake, 1000 * (answer.headers.get("Retry-After") || 1)));
+    else throw new Error((await answer.json().catch(() => ({}))).detail ?? `${answer.status} ${answer.statusText}`);
+  }
+}
+
+async function explain(item, label) {
+  const key = label ?? "";
+  if (!item.answers.has(key)) {
+    const form = new FormData();
+    form.append("image", item.file, item.file.name);
+    if (label !== undefined) form.append("class", label);
+    const answer = await ask("/api/explain", form);
+    item.answers.set(key, answer).set(answer.explained, answer);
+  }
+  return item.answers.get(key);
+}
+
+// ------------------------------------------------------------------------------------------------ images
+
+let model, shown, turn = Promise.resolve();
+
+function complain(text) {
+  const close = make("button", { type: "button", textContent: "✕", ariaLabel: "Dismiss" });
+  const line = make("li", {}, make("span", { textContent: text }), close);
+  close.onclick = () => line.remove();
+  $("problems").append(line);
+}
+
+/** Take images in, one after the other, and show the first that can be read. */
+function take(files) {
+  let first = true;
+  for (const file of files) {
+    const item = { file, url: URL.createObjectURL(file), answers: new Map() };
+    item.thumbnail = make("img", { src: item.url, alt: "" });
+    item.caption = make("span", { textContent: "…" });
+    item.button = make("button", { type: "button", title: file.name }, item.thumbnail, item.caption);
+    item.button.onclick = () => show(item);
+    const place = make("li", {}, item.button);
+    $("images").append(place);
+    turn = turn.then(async () => {
+      say(`Looking at ${file.name} …`);
+      try {
+        if (model && file.size > model.limits.bytes)
+          throw new Error(`'${file.name}' is larger than ${model.limits.bytes / 2 ** 20} MB; shrink it`);
+        await file.slice(0, 1).arrayBuffer().catch(() => {
+          throw new Error(`'${file.name}' can't be read; is it a folder?`);
+        });
+        item.best = await explain(item);
+        item.thumbnail.onerror = () => (item.thumbnail.src = item.url = item.best.image); // a kind that browsers don't know
+        if (item.thumbnail.complete && !item.thumbnail.naturalWidth) item.thumbnail.onerror();
+        item.caption.textContent = `${item.best.label} ${percent(item.best.probability)}`;
+        say(`${file.name}: ${item.best.label}, ${percent(item.best.probability)}`);
+        if (first) show(item);
+        first = false;
+      } catch (error) {
+        place.remove();
+        say("");
+        complain(error.message);
+      }
+    });
+  }
+  $("files").value = "";
+}
+
+function show(item) {
+  if (!item.best) return;
+  shown = item;
+  for (const button of $("images").querySelectorAll("button")) button.ariaCurrent = String(button === item.button);
+  $("answer").hidden = false;
+  $("file").textContent = item.file.name;
+  $("label").replaceChildren(item.best.label, " ", make("small", { textContent: percent(item.best.probability) }));
+  const [height, width] = item.best.shape;
+  $("frame").style.setProperty("--ratio", width / height);
+  $("frame").classList.toggle("coarse", Math.max(height, width) < 100);
+  $("photo").onerror = () => ($("photo").src = item.best.image);
+  $("photo").src = item.url;
+  $("photo").alt = item.file.name;
+  $("find").hidden = item.best.classes.length <= 12;
+  $("find").value = "";
+  $("classes").replaceChildren(...item.best.classes.map(({ label, probability }) => choice(item, label, probability)));
+  $("classes").scrollTop = 0;
+  showEvidence(item, item.best);
+}
+
+function choice(item, label, probability) {
+  const bar = make("i");
+  bar.style.setProperty("--share", probability);
+  const radio = make("input", { type: "radio", name: "class", value: label, checked: label === item.best.label });
+  radio.onchange = async () => {
+    $("answer").classList.add("waiting");
+    try {
+      const answer = await explain(item, label);
+      if (shown === item && radio.checked) showEvidence(item, answer);
+    } catch (error) {
+      complain(error.message);
+    }
+    $("answer").classList.remove("waiting");
+  };
+  return make("label", {}, radio, make("b", { textContent: label }), make("output", { textContent: percent(probability) }), bar);
+}
+
+function showEvidence(item, answer) {
+  $("map").src = answer.map;
+  $("map").alt = `Evidence for ${answer.explained}: red speaks for it, blue against it`;
+  for (const element of document.querySelectorAll(".explained")) element.textContent = answer.explained;
+  const patches = answer.score - answer.bias;
+  $("score").textContent = `Score ${signed(answer.score)} = patches ${signed(patches)}, bias ${signed(answer.bias)}. ` +
+    `The strongest pixel brings ${answer.largest.toPrecision(2)}.`;
+  $("patches").replaceChildren();
+  $("strongest").replaceChildren(...answer.atoms.map(strong));
+  say(`${item.file.name}: evidence for ${answer.explained}`);
+}
+
+function strong(atom) {
+  const share = make("b", { className: atom.share > 0 ? "for" : "against", textContent: signed(atom.share) });
+  const learnt = make("span", { textContent: atom.learnt_on, title: `learnt on ${atom.learnt_on}` });
+  const button = make("button", { type: "button", ariaPressed: "false" }, draw(atom), share, learnt);
+  const frame = () => $("patches").replaceChildren(...atom.patches.map((patch) => {
+    const square = make("i");
+    for (const [side, part] of Object.entries(patch)) square.style[side] = `${100 * part}%`;
+    return square;
+  }));
+  const leave = () => $("strongest").querySelector("[aria-pressed=true]") ?? $("patches").replaceChildren();
+  button.onmouseenter = button.onfocus = frame;
+  button.onmouseleave = button.onblur = leave;
+  button.onclick = () => {
+    const on = button.ariaPressed === "false";
+    for (const each of $("strongest").children) each.ariaPressed = String(on && each === button);
+    frame();
+  };
+  return button;
+}
+
+function draw(atom) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 100 100");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", `atom ${atom.atom}`);
+  for (const { path, strength } of atom.strokes) {
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    const look = { d: path, opacity: strength.toFixed(2), "stroke-width": (1 + 4 * strength).toFixed(1) };
+    for (const [name, value] of Object.entries(look)) line.setAttribute(name, value);
+    svg.append(line);
+  }
+  return svg;
+}
+
+$("opacity").oninput = () => {
+  const cover = $("opacity").value;
+  $("cover").textContent = `${cover} %`;
+  $("map").style.opacity = cover / 100;
+  $("photo").classList.toggle("covered", cover > 0);
+};
+$("opacity").oninput();
+$("find").oninput = () => {
+  const wanted = $("find").value.toLowerCase();
+  for (const label of $("classes").children) label.hidden = !label.querySelector("b").textContent.toLowerCase().includes(wanted);
+};
+
+// --------------------------------------------------------------------------------------- ways for images in
+
+$("files").onchange = () => take([...$("files").files]);
+addEventListener("paste", (event) => take([...event.clipboardData.files]));
+addEventListener("dragover", (event) => {
+  event.preventDefault();
+  document.body.classList.add("over");
+});
+addEventListener("dragleave", (event) => event.relatedTarget ?? document.body.classList.remove("over"));
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("over");
+  take([...event.dataTransfer.files]);
+});
+
+let snapshots = 0;
+$("camera").onclick = async () => {
+  try {
+    if (!navigator.mediaDevices) throw new Error("browsers give cameras to pages on this machine or over https only");
+    $("video").srcObject = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
+    $("snapshot").showModal();
+    await $("video").play();
+  } catch (error) {
+    complain(`The camera can't be used: ${error.message}`);
+  }
+};
+$("take").onclick = () => {
+  const { videoWidth: width, videoHeight: height } = $("video");
+  const canvas = make("canvas", { width, height });
+  canvas.getContext("2d").drawImage($("video"), 0, 0);
+  canvas.toBlob((blob) => blob && take([new File([blob], `snapshot ${++snapshots}.png`, { type: blob.type })]));
+  $("snapshot").close();
+};
+$("stop").onclick = () => $("snapshot").close();
+$("snapshot").onclose = () => $("video").srcObject?.getTracks().forEach((track) => track.stop());
+
+// ------------------------------------------------------------------------------------------------- atoms
+
+let layer = 1;
+
+async function showAtoms(start = 0) {
+  const query = new URLSearchParams({ layer, start, count: 48 });
+  if (layer === 1 && $("learnt").value) query.set("class", $("learnt").value);
+  const { total, atoms } = await ask(`/api/atoms?${query}`);
+  if (start === 0) $("atoms").replaceChildren();
+  $("atoms").append(...atoms.map(tile));
+  const n = $("atoms").children.length;
+  const which = layer === 1 ? "those that weigh most first" : "those most shared first, each with the layer-1 atoms that share it";
+  $("count").textContent = `${n === total ? `All ${n}` : `${n} of ${total}`} atoms, ${which}`;
+  $("more").hidden = n === total;
+}
+
+function tile(atom) {
+  const captioned = (each, text) => make("figure", {}, draw(each), make("figcaption", { textContent: text, title: text }));
+  const name = atom.learnt_on === null ? `${atom.atom}` : `${atom.atom}: ${atom.learnt_on}`;
+  const others = atom.shared_by.map(([weight, other]) => captioned(other, `${other.atom}: ${signed(weight)}`));
+  return make("div", { className: "tile" }, captioned(atom, name), ...others);
+}
+
+const tryAtoms = (start) => showAtoms(start).catch((error) => complain(error.message));
+$("more").onclick = () => tryAtoms($("atoms").children.length);
+$("learnt").onchange = () => tryAtoms();
+
+function chooseLayer(number) {
+  layer = number;
+  [...$("layers").children].forEach((button, i) => (button.ariaPressed = String(i + 1 === layer)));
+  $("of").hidden = layer > 1;
+  tryAtoms();
+}
+
+// ------------------------------------------------------------------------------------------------- start
+
+try {
+  model = await ask("/api/model");
+  document.title = `${model.name} – ddlcn serve`;
+  $("name").textContent = model.name;
+  const sizes = model.layers.map(({ atoms }) => atoms).join(" + ");
+  $("about").textContent = `${model.classes.length} classes · trained on ${model.n_train} images · ${sizes} atoms`;
+  $("limits").textContent = `Up to ${model.limits.bytes / 2 ** 20} MB and ${Math.round(model.limits.pixels / 1e6)} million pixels each.`;
+  $("version").textContent = `ddlcn ${model.version}`;
+  $("learnt").append(...model.classes.map((name) => make("option", { textContent: name, value: name })));
+  model.layers.forEach((_, i) => {
+    const button = make("button", { type: "button", className: "button", textContent: `Layer ${i + 1}` });
+    button.onclick = () => chooseLayer(i + 1);
+    $("layers").append(button);
+  });
+  chooseLayer(1);
+} catch (error) {
+  complain(error.message);
+}
