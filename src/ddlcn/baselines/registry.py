@@ -15,10 +15,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
+from ddlcn.baselines.codebook import CodebookFeatures, MeanPyramid
+from ddlcn.baselines.coders import KernelCoder, LassoCoder
+from ddlcn.baselines.fddl import FDDL
+from ddlcn.baselines.inputs import Pixels, RandomFaces
+from ddlcn.baselines.ksvd import LabelConsistentKSVD, dictionary_pairs
+from ddlcn.baselines.pcanet import PCANet
 from ddlcn.baselines.released import ReleasedClassifier
+from ddlcn.baselines.representation import RepresentationClassifier
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
+from ddlcn.layers.coding import LLCCoder
+from ddlcn.layers.svm import LinearSVM
 from ddlcn.presets import get_preset
 
 
@@ -40,6 +52,49 @@ def _network(cls: type[DDLCNClassifier] = DDLCNClassifier, preset: str = "paper"
     return make
 
 
+def _pixels(classifier: BaseEstimator) -> Callable:
+    return lambda p, q, seed, n_jobs: make_pipeline(Pixels(), clone(classifier))
+
+
+def _faces(build: Callable[[int | None, int, int], BaseEstimator]) -> Callable:
+    """A method on random faces; AR's 540 dimensions are `name:randomfaces__n_features=540`."""
+    return lambda p, q, seed, n_jobs: make_pipeline(RandomFaces(random_state=seed), build(p, q, seed))
+
+
+def _ksvd(**weights: Any) -> Callable:
+    return _faces(lambda p, q, seed: LabelConsistentKSVD(q, random_state=seed, **weights))
+
+
+def _lcksvd(**weights: Any) -> Callable:
+    """The papers' "A" is a dictionary that starts from all training samples."""
+    return _faces(
+        lambda p, q, seed: LabelConsistentKSVD(None if p is None else q, random_state=seed, **weights)
+    )
+
+
+def _bases(n_neighbors: int) -> Callable:
+    """Locality-constrained codes over 15 faces a person, as many as SRC gets in the same tables."""
+    coder = LLCCoder(n_neighbors)
+    return _faces(lambda p, q, seed: RepresentationClassifier(clone(coder), 15, seed))
+
+
+def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Callable:
+    def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+        parts = {
+            "coder": clone(coder),
+            "pooling": pooling,
+            "descriptor": clone(get_preset("paper").descriptor),
+        }
+        features = CodebookFeatures(**parts, random_state=seed, n_jobs=n_jobs)
+        return make_pipeline(features, LinearSVM(random_state=seed, n_jobs=n_jobs))
+
+    return make
+
+
+def _pcanet(stages: int) -> Callable:
+    return lambda p, q, seed, n_jobs: PCANet(stages, n_jobs=n_jobs)
+
+
 METHODS: dict[str, Method] = {
     "ddlcn": Method("the paper's network, two layers, exact codes", _network()),
     "ddlcn-1": Method("its first layer alone", _network(deeper_atoms=())),
@@ -53,6 +108,27 @@ METHODS: dict[str, Method] = {
         "LLC with 5 neighbours on class-wise dictionaries",
         _network(deeper_atoms=(), coder="llc", neighbors=(5,)),
     ),
+    "llc-1024": Method("LLC with 5 neighbours on one codebook of 1024", _codebook(LLCCoder(5)), ""),
+    "scspm": Method("sparse codes on a codebook of 1024", _codebook(LassoCoder(0.15, absolute=True)), ""),
+    "kc": Method("kernel codebook of 1024, mean-pooled", _codebook(KernelCoder(), MeanPyramid()), ""),
+    "llc-30": Method("LLC with 30 local bases on random faces", _bases(30), ""),
+    "llc-70": Method("LLC with 70 local bases on random faces", _bases(70), ""),
+    "src": Method(
+        "sparse representation over p faces a person",
+        _faces(lambda p, q, seed: RepresentationClassifier(None, p, seed)),
+        "p",
+    ),
+    "k-svd": Method("K-SVD and ridge on random faces", _ksvd(), "q"),
+    "d-ksvd": Method("discriminative K-SVD on random faces", _ksvd(fidelity=1e-6), "q"),
+    "lc-ksvd1": Method("label-consistent K-SVD, ridge classifier", _lcksvd(consistency=4e-6)),
+    "lc-ksvd2": Method("label-consistent K-SVD", _lcksvd(consistency=4e-6, fidelity=1e-6)),
+    "fddl": Method("Fisher discrimination dictionaries", _faces(lambda p, q, seed: FDDL(q)), "q"),
+    "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: dictionary_pairs(q, seed)), "q"),
+    "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
+    "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
+    "nearest": Method("nearest neighbour on pixels", _pixels(KNeighborsClassifier(1)), ""),
+    "ridge": Method("ridge regression of labels on pixels", _pixels(RidgeClassifier()), ""),
+    "svm": Method("linear SVM on pixels", _pixels(LinearSVM(C="cv")), ""),
 }
 
 

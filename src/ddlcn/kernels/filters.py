@@ -17,7 +17,7 @@ def convolve(image, filters, out):
             for dy in range(max(0, half - y), min(side, height + half - y)):
                 for dx in range(side):
                     tap, shift = filters[f, dy, dx], dx - half
-                    source = image[y + dy - half, max(0, shift) :]  # slices, since negative indices would wrap
+                    source = image[y + dy - half, max(0, shift) :]  # a slice: no index wraps
                     target = out[f, y, max(0, -shift) :]
                     for x in range(width - abs(shift)):
                         target[x] += tap * source[x]

@@ -1,0 +1,93 @@
+"""Coders of other methods, each with the contract of `LocalityCoder`: `encode(Y, atoms) -> Codes`.
+
+LassoCoder   min_x ½‖y − Dᵀx‖² + λ‖x‖₁
+KernelCoder  x_j = k(y, d_j) / Σ_i k(y, d_i), k Gaussian
+
+The first is SRC's, and that of ScSPM (Yang, Yu, Gong, Huang: Linear spatial pyramid matching using sparse
+coding, CVPR 2009); the second is KC's (van Gemert, Geusebroek, Veenman, Smeulders: Kernel codebooks, ECCV 2008).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from ddlcn.errors import DDLCNError
+from ddlcn.kernels.sparse_codes import lasso_codes
+from ddlcn.layers.coding import Codebook, Codes
+
+
+class LassoCoder(BaseEstimator):
+    """Exact lasso codes. Stateless.
+
+    Parameters
+    ----------
+    penalty : float
+        λ.
+    absolute : bool
+        Give |x|, whose largest is what ScSPM pools.
+
+    Examples
+    --------
+    >>> codes = LassoCoder(penalty=0.1).encode([[1.0, -0.5]], np.eye(2))
+    >>> codes.indices, codes.values.round(2)
+    (array([[0, 1]], dtype=int32), array([[ 0.9, -0.4]], dtype=float32))
+    """
+
+    def __init__(self, penalty: float = 0.15, absolute: bool = False) -> None:
+        self.penalty = penalty
+        self.absolute = absolute
+
+    def encode(self, Y: ArrayLike, atoms: ArrayLike | Codebook) -> Codes:
+        """Codes of the rows of `Y` over the rows of `atoms`, largest first."""
+        if not self.penalty > 0:
+            raise DDLCNError(f"penalty={self.penalty}: must be positive")
+        Y, D = np.asarray(Y, np.float64), _atoms(atoms)
+        codes = lasso_codes(D @ D.T, Y @ D.T, float(self.penalty), D.shape[1] + 1)
+        return _largest(np.abs(codes) if self.absolute else codes)
+
+
+class KernelCoder(BaseEstimator):
+    """Kernel codebook: shares of a Gaussian at y in the atoms near it. Stateless.
+
+    Parameters
+    ----------
+    width : float
+        σ of the Gaussian.
+    n_neighbors : int
+        Atoms that get a share; farther ones get less than rounding where σ is small.
+
+    Examples
+    --------
+    >>> KernelCoder(width=1.0, n_neighbors=2).encode([[0.0]], [[0.0], [1.0], [9.0]]).values.round(3)
+    array([[0.622, 0.378]], dtype=float32)
+    """
+
+    def __init__(self, width: float = 0.3, n_neighbors: int = 20) -> None:
+        self.width = width
+        self.n_neighbors = n_neighbors
+
+    def encode(self, Y: ArrayLike, atoms: ArrayLike | Codebook) -> Codes:
+        """Codes of the rows of `Y` over the rows of `atoms`, largest first."""
+        if not self.width > 0 or self.n_neighbors < 1:
+            raise DDLCNError(f"width={self.width}, n_neighbors={self.n_neighbors}: both must be positive")
+        Y, D = np.asarray(Y, np.float64), _atoms(atoms)
+        nearness = (Y @ D.T - 0.5 * np.einsum("ij,ij->i", D, D)) / self.width**2
+        shares = np.exp(nearness - nearness.max(axis=1, keepdims=True))
+        indices, values = _largest(shares, self.n_neighbors)
+        return Codes(indices, values / values.sum(axis=1, keepdims=True))
+
+
+def _atoms(atoms: ArrayLike | Codebook) -> np.ndarray:
+    return np.asarray(atoms.atoms if isinstance(atoms, Codebook) else atoms, np.float64)
+
+
+def _largest(dense: np.ndarray, most: int | None = None) -> Codes:
+    """The largest entries of each row; all that are not zero if `most` is None."""
+    size = np.abs(dense)
+    k = max(1, min(most or int((size > 0).sum(axis=1).max(initial=1)), dense.shape[1]))
+    indices = np.argpartition(-size, k - 1, axis=1)[:, :k]
+    indices = np.take_along_axis(indices, np.argsort(-np.take_along_axis(size, indices, 1), axis=1), 1)
+    values = np.take_along_axis(dense, indices, axis=1)
+    return Codes(indices.astype(np.int32), values.astype(np.float32))

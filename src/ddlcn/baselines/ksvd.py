@@ -1,0 +1,138 @@
+"""K-SVD with labels: K-SVD, D-KSVD, LC-KSVD1 and LC-KSVD2 are one problem at four pairs of weights,
+
+    min over D, A, W, X of  ‖Y − XD‖² + α‖Q − XA‖² + β‖H − XW‖²   subject to  ‖x_i‖₀ ≤ T,
+
+where H has the classes of the samples (one-hot) and Q says which atoms are of a sample's class. It is K-SVD
+on the rows [y, √α q, √β h]. α = β = 0: K-SVD (Aharon, Elad, Bruckstein, TSP 2006); α = 0: D-KSVD (Zhang, Li,
+CVPR 2010); β = 0: LC-KSVD1, else LC-KSVD2 (Jiang, Lin, Davis, PAMI 2013). Where β = 0, W is the ridge fit
+of H on the codes. K-SVD and OMP themselves are dictlearn's. Weights are for rows of unit length; the authors
+give √α = 4 and √β = 2 for rows of unstated length.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ddlcn.baselines.inputs import unit_rows
+from ddlcn.baselines.representation import draw
+from ddlcn.baselines.scoring import ScoringClassifier
+from ddlcn.errors import DDLCNError
+from ddlcn.progress import track
+
+
+class LabelConsistentKSVD(ScoringClassifier):
+    """Dictionary and linear classifier learnt together.
+
+    Parameters
+    ----------
+    atoms_per_class : int or None
+        q; None starts from every training row.
+    sparsity : int
+        T, the entries of a code.
+    consistency, fidelity : float
+        α and β.
+    passes, first_passes : int
+        Passes of K-SVD over all classes, and before that over each class for its first atoms.
+    ridge : float
+        Weight of ‖W‖² in ridge fits.
+
+    Attributes
+    ----------
+    atoms_, weights_ : arrays
+        D and W.
+    """
+
+    def __init__(
+        self,
+        atoms_per_class: int | None = 15,
+        sparsity: int = 30,
+        consistency: float = 0.0,
+        fidelity: float = 0.0,
+        passes: int = 10,
+        first_passes: int = 5,
+        ridge: float = 1.0,
+        random_state: int = 0,
+    ) -> None:
+        self.atoms_per_class = atoms_per_class
+        self.sparsity = sparsity
+        self.consistency = consistency
+        self.fidelity = fidelity
+        self.passes = passes
+        self.first_passes = first_passes
+        self.ridge = ridge
+        self.random_state = random_state
+
+    def _learn(self, X: np.ndarray, codes: np.ndarray) -> None:
+        X, n_classes = unit_rows(X), len(self.classes_)
+        first = draw(codes, self.atoms_per_class, self.random_state)
+        D, owners = X[first], codes[first]
+        for c in range(n_classes):
+            D[owners == c] = self._ksvd(X[codes == c], D[owners == c], self.first_passes)
+        H = np.eye(n_classes)[codes]
+        Q = H[:, owners]
+        gamma = self._encode(X, D)
+        extra = [
+            (np.sqrt(weight) * target, np.sqrt(weight) * ridge_fit(gamma, target, self.ridge))
+            for weight, target in ((self.consistency, Q), (self.fidelity, H))
+            if weight > 0
+        ]
+        wide = unit_rows(np.hstack([D, *(fit for _, fit in extra)]))
+        rows = np.hstack([X, *(target for target, _ in extra)])
+        for _ in track("K-SVD", range(self.passes), total=self.passes):
+            wide = self._ksvd(rows, wide, 1)
+        lengths = np.maximum(np.linalg.norm(wide[:, : X.shape[1]], axis=1, keepdims=True), 1e-12)
+        self.atoms_ = wide[:, : X.shape[1]] / lengths
+        if self.fidelity > 0:
+            self.weights_ = wide[:, -n_classes:] / lengths / np.sqrt(self.fidelity)
+        else:
+            self.weights_ = ridge_fit(self._encode(X, self.atoms_), H, self.ridge)
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        return self._encode(unit_rows(X), self.atoms_) @ self.weights_
+
+    def _ksvd(self, Y: np.ndarray, D: np.ndarray, passes: int) -> np.ndarray:
+        if passes == 0:
+            return D
+        learner = _dictlearn().DictionaryLearning(
+            len(D),
+            n_nonzero_coefs=min(self.sparsity, len(D)),
+            max_iter=passes,
+            dict_init=D,
+            random_state=self.random_state,
+        )
+        return learner.fit(Y).components_
+
+    def _encode(self, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
+        return _dictlearn().sparse_encode(Y, D, algorithm="omp", n_nonzero_coefs=min(self.sparsity, len(D)))
+
+
+def ridge_fit(X: np.ndarray, Y: np.ndarray, penalty: float) -> np.ndarray:
+    """argmin_W ‖Y − XW‖² + penalty·‖W‖².
+
+    >>> ridge_fit(np.eye(2), np.array([[2.0], [4.0]]), 1.0)
+    array([[1.],
+           [2.]])
+    """
+    return np.linalg.solve(X.T @ X + penalty * np.eye(X.shape[1]), X.T @ Y)
+
+
+def dictionary_pairs(atoms_per_class: int, random_state: int) -> BaseEstimator:
+    """dictlearn's projective dictionary pair learning (Gu, Zhang, Zuo, Feng, NIPS 2014).
+
+    min over P, D of Σ_k ‖Y_k − D_k P_k Y_k‖² + λ‖P_k Ȳ_k‖², where Ȳ_k are the samples of all other classes.
+    """
+    _dictlearn()
+    from dictlearn.classification import DPLClassifier
+
+    return DPLClassifier(atoms_per_class, random_state=random_state)
+
+
+def _dictlearn() -> ModuleType:
+    try:
+        import dictlearn
+    except ImportError:
+        raise DDLCNError("this method needs dictlearn: pip install 'ddlcn[bench]'") from None
+    return dictlearn

@@ -1,0 +1,65 @@
+"""A test image as a mixture of training images; the class that explains it best by itself wins.
+
+    x = code of y over training rows d_j,   label = argmin_c ‖y − Σ_{j of class c} x_j d_j‖₂
+
+With lasso codes this is SRC (Wright, Yang, Ganesh, Sastry, Ma, PAMI 2009); with locality-constrained codes
+over k bases it is how we take the "LLC (k local bases)" rows of face tables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ddlcn.baselines.coders import LassoCoder
+from ddlcn.baselines.inputs import unit_rows
+from ddlcn.baselines.scoring import ScoringClassifier, residuals
+from ddlcn.errors import DDLCNError
+from ddlcn.layers.network import Coder
+
+
+class RepresentationClassifier(ScoringClassifier):
+    """Sparse representation-based classification, by any coder.
+
+    Parameters
+    ----------
+    coder : coder
+        By default the lasso with λ = 0.003.
+    images_per_class : int or None
+        Training rows of each class that are kept, drawn by `random_state`; None is all.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0, 0.1], [1.0, 0.1, 0.0], [0.0, 1.0, 0.1], [0.1, 1.0, 0.0]])
+    >>> RepresentationClassifier().fit(X, list("aabb")).predict([[0.9, 0.1, 0.0]])
+    array(['a'], dtype='<U1')
+    """
+
+    def __init__(
+        self, coder: Coder | None = None, images_per_class: int | None = None, random_state: int = 0
+    ) -> None:
+        self.coder = coder
+        self.images_per_class = images_per_class
+        self.random_state = random_state
+
+    def _learn(self, X: np.ndarray, codes: np.ndarray) -> None:
+        kept = draw(codes, self.images_per_class, self.random_state)
+        self.atoms_, self.owners_ = unit_rows(X[kept]), codes[kept]
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        coder = LassoCoder(penalty=0.003) if self.coder is None else self.coder
+        Y = unit_rows(X)
+        return -residuals(Y, coder.encode(Y, self.atoms_).dense(len(self.atoms_)), self.atoms_, self.owners_)
+
+
+def draw(codes: np.ndarray, per_class: int | None, seed: int) -> np.ndarray:
+    """Rows of at most so many samples of each class, class by class; None is all.
+
+    >>> draw(np.array([1, 0, 1, 0]), 1, seed=0)
+    array([3, 0])
+    """
+    if per_class is not None and per_class < 1:
+        raise DDLCNError(f"{per_class} samples of each class: must be at least 1, or None for all")
+    rng = np.random.default_rng(seed)
+    return np.concatenate(
+        [rng.permutation(np.flatnonzero(codes == c))[:per_class] for c in range(codes.max() + 1)]
+    )
