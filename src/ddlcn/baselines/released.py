@@ -11,6 +11,7 @@ the slots silently hold the first 15 atoms.
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,18 @@ from ddlcn.kernels.lasso import released_codes
 from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.network import Network
 from ddlcn.layers.pyramid import SpatialPyramid
+
+_BLOCK = 512  # descriptors whose dense codes are held at a time; no answer depends on it
+
+
+class _Codebook(Codebook):
+    """Atoms with their Gram matrix."""
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """V Vᵀ in float64."""
+        wide = self.atoms.astype(np.float64)
+        return wide @ wide.T
 
 
 class ReleasedCoder(BaseEstimator):
@@ -41,10 +54,15 @@ class ReleasedCoder(BaseEstimator):
     def encode(self, Y: ArrayLike, atoms: ArrayLike | Codebook) -> Codes:
         """Codes of the rows of `Y`: the non-zeros in index order, then unused atoms at zero."""
         Y = np.ascontiguousarray(Y, dtype=np.float32)
-        atoms = (atoms if isinstance(atoms, Codebook) else Codebook(atoms)).atoms
-        wide = atoms.astype(np.float64)
-        codes = np.empty((len(Y), len(atoms)))
-        released_codes(Y, atoms, wide @ wide.T, Y @ wide.T, self.n_neighbors, self.penalty, codes)
+        if not isinstance(atoms, _Codebook):
+            atoms = _Codebook(atoms.atoms if isinstance(atoms, Codebook) else atoms)
+        blocks = [self._encode(Y[start : start + _BLOCK], atoms) for start in range(0, len(Y), _BLOCK)]
+        return Codes(*map(np.concatenate, zip(*blocks, strict=True)))
+
+    def _encode(self, Y: np.ndarray, book: _Codebook) -> Codes:
+        codes = np.empty((len(Y), len(book.atoms)))
+        correlations = Y @ book.atoms.T.astype(np.float64)
+        released_codes(Y, book.atoms, book.gram, correlations, self.n_neighbors, self.penalty, codes)
         indices = np.argsort(codes == 0, axis=1, kind="stable")[:, : self.n_neighbors]
         values = np.take_along_axis(codes, indices, axis=1)
         return Codes(indices.astype(np.int32), values.astype(np.float32))
@@ -52,6 +70,11 @@ class ReleasedCoder(BaseEstimator):
 
 class ReleasedNetwork(Network):
     """First-layer codes, and second-layer codes by slot, pooled side by side."""
+
+    @cached_property
+    def codebook(self) -> Codebook:
+        """The first dictionary, made ready for coding."""
+        return _Codebook(self.dictionaries[0])
 
     @property
     def _slots(self) -> int:
