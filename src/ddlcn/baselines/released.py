@@ -25,7 +25,7 @@ from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.network import Network
 from ddlcn.layers.pyramid import SpatialPyramid
 
-_BLOCK = 512  # descriptors whose dense codes are held at a time; no answer depends on it
+_BLOCK = 512  # descriptors whose products with all atoms are held at a time; no answer depends on it
 
 
 class _Codebook(Codebook):
@@ -60,12 +60,11 @@ class ReleasedCoder(BaseEstimator):
         return Codes(*map(np.concatenate, zip(*blocks, strict=True)))
 
     def _encode(self, Y: np.ndarray, book: _Codebook) -> Codes:
-        codes = np.empty((len(Y), len(book.atoms)))
+        shape = len(Y), min(self.n_neighbors, len(book.atoms))
+        codes = Codes(np.empty(shape, np.int32), np.empty(shape, np.float32))
         correlations = Y @ book.atoms.T.astype(np.float64)
-        released_codes(Y, book.atoms, book.gram, correlations, self.n_neighbors, self.penalty, codes)
-        indices = np.argsort(codes == 0, axis=1, kind="stable")[:, : self.n_neighbors]
-        values = np.take_along_axis(codes, indices, axis=1)
-        return Codes(indices.astype(np.int32), values.astype(np.float32))
+        released_codes(Y, book.atoms, book.gram, correlations, self.penalty, *codes)
+        return codes
 
 
 class ReleasedNetwork(Network):

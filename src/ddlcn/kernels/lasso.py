@@ -41,13 +41,13 @@ def weighted_lasso(gram, corr, weights, penalty, active, alpha):
                 if alpha[i] * slopes[i] < 0 and -alpha[i] / slopes[i] < length:
                     length, drop = -alpha[i] / slopes[i], i
             for j in range(q):
-                if not inside[j]:
-                    # where ±c_j, falling at its own rate, meets w_j times the common level
-                    for sign in (1.0, -1.0):
-                        closing = weights[j] - sign * falls[j]
-                        gap = weights[j] * level - sign * corr[j]
-                        if closing > TINY and gap < length * closing:
-                            length, new, drop = max(gap / closing, 0.0), j, -1
+                if not inside[j]:  # where ±c_j, falling at its own rate, meets w_j times the common level
+                    up = max(weights[j] * level - corr[j], 0.0)
+                    down = max(weights[j] * level + corr[j], 0.0)
+                    if up < length * (weights[j] - falls[j]):
+                        length, new, drop = up / (weights[j] - falls[j]), j, -1
+                    if down < length * (weights[j] + falls[j]):
+                        length, new, drop = down / (weights[j] + falls[j]), j, -1
             for i in range(m):
                 alpha[i] += length * slopes[i]
             for j in range(q):
@@ -76,11 +76,14 @@ def _extend(m, gram, active, chol, inverse):
 
 
 @kernel
-def released_codes(Y, atoms, gram, correlations, n_neighbors, penalty, codes):
-    """Dense codes with the authors' weights: 10/ζ_j on the nearest atoms, else 0.01; ζ_j² = Σ(y − v_j)⁴."""
-    q = len(atoms)
-    zeta, weights, corr = np.empty(q), np.empty(q), np.empty(q)
-    active, alpha = np.empty(min(n_neighbors, q), np.int64), np.empty(min(n_neighbors, q))
+def released_codes(Y, atoms, gram, correlations, penalty, indices, values):
+    """Codes with the authors' weights: 10/ζ_j on the k nearest atoms, else 0.01; ζ_j² = Σ(y − v_j)⁴.
+
+    The non-zeros in index order, then the first unused atoms at zero, k in all.
+    """
+    q, k = len(atoms), indices.shape[1]
+    zeta, weights, corr = np.empty(q, np.float32), np.empty(q), np.empty(q)
+    active, alpha = np.empty(k, np.int64), np.empty(k)
     for n in range(len(Y)):
         for j in range(q):
             total = np.float32(0)
@@ -89,10 +92,19 @@ def released_codes(Y, atoms, gram, correlations, n_neighbors, penalty, codes):
                 total += square * square
             zeta[j] = np.sqrt(total)
         weights[:] = 0.01
-        for j in np.argsort(zeta)[:n_neighbors]:
+        for j in np.argpartition(zeta, k - 1)[:k]:
             weights[j] = 10 / max(zeta[j], TINY)
         corr[:] = correlations[n]
         m = weighted_lasso(gram, corr, weights, penalty, active, alpha)
-        codes[n] = 0
-        for i in range(m):
-            codes[n, active[i]] = alpha[i]
+        unused = 0
+        for i in range(k):
+            if i < m:
+                place = 0  # rank of the atom's index
+                for other in range(m):
+                    place += active[other] < active[i]
+                indices[n, place], values[n, place] = active[i], alpha[i]
+            else:
+                while (active[:m] == unused).any():
+                    unused += 1
+                indices[n, i], values[n, i] = unused, 0
+                unused += 1
