@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ddlcn.baselines.registry import METHODS, get_method
 from ddlcn.experiments.published import TABLES, read_table
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper.tex"
@@ -54,3 +55,10 @@ def test_ours_stand_beside_the_right_rows():
         if f.ours == "ddlcn" and f.dataset == "yaleb"
     }
     assert ours == {("1", "1"): 87.42, ("15", "15"): 97.38, ("55", "15"): 97.68, ("A", "15"): 98.34}
+
+
+def test_what_runs_here_is_called_by_its_name():
+    named = {f.ours for name in TABLES for f in read_table(name) if f.ours.partition(":")[0] in METHODS}
+    for name in named:
+        get_method(name)
+    assert {"ddlcn", "src", "llc-30", "k-svd", "lc-ksvd2:randomfaces__n_features=540"} <= named
