@@ -113,11 +113,12 @@ def create_app(
     limits: Limits = Limits(),
 ) -> FastAPI:
     """The ASGI app that serves a fitted model; with a token, only to who sends it."""
-    workers = Workers(threads, limits.waiting)
+    judge, workers = Judge(model, name, limits), Workers(threads, limits.waiting)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         with one_blas_thread():
+            judge.warm_up()
             yield
         workers.stop()
 
@@ -129,7 +130,7 @@ def create_app(
         redoc_url=None,
         lifespan=life,
     )
-    app.state.service = Service(Judge(model, name, limits), workers)
+    app.state.service = Service(judge, workers)
     app.include_router(api)
     for path, place in _STATIC.items():
         app.add_api_route(path, _file(*place), include_in_schema=False)

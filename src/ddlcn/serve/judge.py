@@ -40,6 +40,11 @@ class Judge:
         self.name, self.limits = name, limits
         self.classes = [_text(label) for label in model.classes_]
 
+    def warm_up(self) -> None:
+        """Load the compiled kernels, so that the first answer is as quick as the next."""
+        self.model.explain(np.eye(32, dtype=np.float32))
+        self._layers  # noqa: B018
+
     def describe(self) -> answers.Model:
         """What is served."""
         network = self.model.network_
@@ -195,8 +200,8 @@ def _patch(evidence: Evidence, i: int) -> answers.Patch:
 def _coloured(values: np.ndarray, largest: float) -> np.ndarray:
     """Evidence as RGBA bytes: the stronger, the less is seen through it."""
     strength = values / max(largest, 1e-12)
-    colours = colormaps[EVIDENCE_COLOURS](0.5 + strength / 2)
-    colours[..., 3] = np.sqrt(np.abs(strength))
+    colours = colormaps[EVIDENCE_COLOURS](0.5 + 0.3 * np.sign(strength) + 0.1 * strength)  # never pale
+    colours[..., 3] = np.abs(strength) ** 0.7
     return (255 * colours + 0.5).astype(np.uint8)
 
 

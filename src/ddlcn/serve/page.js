@@ -140,7 +140,7 @@ function choice(item, label, probability) {
     }
     $("answer").classList.remove("waiting");
   };
-  return make("label", {}, radio, make("b", { textContent: label }), make("output", { textContent: percent(probability) }), bar);
+  return make("label", {}, radio, make("b", { textContent: label }), make("span", { textContent: percent(probability) }), bar);
 }
 
 function showEvidence(item, answer) {
@@ -254,9 +254,9 @@ async function showAtoms(start = 0) {
 }
 
 function tile(atom) {
-  const captioned = (each, text) => make("figure", {}, draw(each), make("figcaption", { textContent: text, title: text }));
-  const name = atom.learnt_on === null ? `${atom.atom}` : `${atom.atom}: ${atom.learnt_on}`;
-  const others = atom.shared_by.map(([weight, other]) => captioned(other, `${other.atom}: ${signed(weight)}`));
+  const captioned = (each, text) => make("figure", {}, draw(each), make("figcaption", { textContent: text, title: text.replace("\n", ": ") }));
+  const name = atom.learnt_on === null ? `${atom.atom}` : `${atom.atom}\n${atom.learnt_on}`;
+  const others = atom.shared_by.map(([weight, other]) => captioned(other, `${other.atom}\n${signed(weight)}`));
   return make("div", { className: "tile" }, captioned(atom, name), ...others);
 }
 

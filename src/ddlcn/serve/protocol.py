@@ -7,7 +7,6 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ddlcn.serve.guard import busy
-from ddlcn.serve.limits import Limits
 
 HEAD_SECONDS = 10.0  # to begin a request: until its last header is here
 TURN_SECONDS = 90.0  # to end it: the body, its place in the queue, the work, the last byte of the answer
@@ -22,9 +21,10 @@ class Patient(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait(HEAD_SECONDS)
-        if len(self.connections) > Limits().connections:
-            self.app = busy()
-        if len(self.connections) > 2 * Limits().connections:
+        most, self.limit_concurrency = self.config.limit_concurrency, None  # uvicorn's 503 has no Retry-After
+        if most and len(self.connections) > most:
+            self.app = busy()  # type: ignore[assignment]
+        if most and len(self.connections) > 2 * most:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

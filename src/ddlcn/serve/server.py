@@ -6,11 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
 from ddlcn.serve.api import create_app
 from ddlcn.serve.guard import is_loopback
+from ddlcn.serve.limits import Limits
 from ddlcn.serve.protocol import Patient
 
 
@@ -28,21 +30,28 @@ def serve(
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(16)
     with _listen(host, port) as listener:
-        config = uvicorn.Config(
-            create_app(model, name=name, token=token, threads=threads),
-            http=Patient,
-            ws="none",
-            lifespan="on",
-            log_level="error",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            h11_max_incomplete_event_size=16 * 2**10,
-            timeout_graceful_shutdown=5,
-        )
+        server = create_server(create_app(model, name=name, token=token, threads=threads))
         tell(_address(host, listener.getsockname()[1], token))
         with suppress(KeyboardInterrupt):  # uvicorn has ended cleanly before it raises this
-            uvicorn.Server(config).run([listener])
+            server.run([listener])
+
+
+def create_server(app: ASGIApp, limits: Limits = Limits()) -> uvicorn.Server:
+    """A server that no client can hold up."""
+    config = uvicorn.Config(
+        app,
+        http=Patient,
+        ws="none",
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=limits.connections,
+        h11_max_incomplete_event_size=16 * 2**10,
+        timeout_graceful_shutdown=5,
+    )
+    return uvicorn.Server(config)
 
 
 def _listen(host: str, port: int) -> socket.socket:
