@@ -4,7 +4,7 @@ LassoCoder   min_x ½‖y − Dᵀx‖² + λ‖x‖₁
 KernelCoder  x_j = k(y, d_j) / Σ_i k(y, d_i), k Gaussian
 
 The first is SRC's, and that of ScSPM (Yang, Yu, Gong, Huang: Linear spatial pyramid matching using sparse
-coding, CVPR 2009); the second is KC's (van Gemert, Geusebroek, Veenman, Smeulders: Kernel codebooks, ECCV 2008).
+coding, CVPR 2009); the second is KC's (van Gemert, Geusebroek, Veenman, Smeulders, ECCV 2008).
 """
 
 from __future__ import annotations

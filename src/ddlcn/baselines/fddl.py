@@ -61,7 +61,7 @@ class FDDL(ScoringClassifier):
 
     def _learn(self, X: np.ndarray, codes: np.ndarray) -> None:
         Y, classes = unit_rows(X), range(len(self.classes_))
-        first = [_principal(Y[codes == c], self.atoms_per_class) for c in classes]
+        first = [principal(Y[codes == c], self.atoms_per_class) for c in classes]
         self.owners_ = np.repeat(classes, [len(part) for part in first])
         self.atoms_ = np.concatenate(first)
         A = np.zeros((len(Y), len(self.atoms_)))
@@ -83,15 +83,15 @@ class FDDL(ScoringClassifier):
     def objective(self, Y: np.ndarray, A: np.ndarray, codes: np.ndarray) -> float:
         """What is minimised, for samples Y with codes A."""
         D, own = self.atoms_, codes[:, None] == self.owners_
-        fidelity = _square(Y - A @ D) + _square(Y - (A * own) @ D)
+        fidelity = square(Y - A @ D) + square(Y - (A * own) @ D)
         other = sum(
-            _square(A[np.ix_(codes != c, self.owners_ == c)] @ D[self.owners_ == c])
+            square(A[np.ix_(codes != c, self.owners_ == c)] @ D[self.owners_ == c])
             for c in range(len(self.classes_))
         )
         means, mean = _class_means(A, codes), A.mean(axis=0)
-        within, between = _square(A - means[codes]), _square(means[codes] - mean)
+        within, between = square(A - means[codes]), square(means[codes] - mean)
         return (
-            fidelity + other + self.sparsity * np.abs(A).sum() + self.fisher * (within - between + _square(A))
+            fidelity + other + self.sparsity * np.abs(A).sum() + self.fisher * (within - between + square(A))
         )
 
     def _codes(
@@ -134,7 +134,7 @@ class FDDL(ScoringClassifier):
         return -(residuals(Y, x, D, self.owners_) + self.mean_weight * apart)
 
 
-def _principal(Y: np.ndarray, n_atoms: int) -> np.ndarray:
+def principal(Y: np.ndarray, n_atoms: int) -> np.ndarray:
     """Up to n_atoms leading directions of the rows of Y."""
     return np.linalg.svd(Y, full_matrices=False)[2][:n_atoms]
 
@@ -143,5 +143,5 @@ def _class_means(A: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.stack([A[codes == c].mean(axis=0) for c in range(codes.max() + 1)])
 
 
-def _square(A: np.ndarray) -> float:
+def square(A: np.ndarray) -> float:
     return float(np.einsum("ij,ij->", A, A))

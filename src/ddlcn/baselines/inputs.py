@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ddlcn.errors import DDLCNError
 from ddlcn.images import read_grey, value_range
+from ddlcn.layers.sift import DenseSIFT
 
 _LARGEST_MATRIX = 4 << 30  # bytes
 
@@ -27,6 +28,8 @@ class Pixels(TransformerMixin, BaseEstimator):
     ----------
     longest_side : int, optional
         Shrink images so that no side exceeds this.
+    power : float
+        Raise grey values in [0, 1] to this power; 0.5 brings out what is dark.
 
     Examples
     --------
@@ -34,8 +37,9 @@ class Pixels(TransformerMixin, BaseEstimator):
     (2, 9)
     """
 
-    def __init__(self, longest_side: int | None = None) -> None:
+    def __init__(self, longest_side: int | None = None, power: float = 1.0) -> None:
         self.longest_side = longest_side
+        self.power = power
 
     def fit(self, images: Any, y: object = None) -> Pixels:
         """Take the size of the first image for all."""
@@ -58,7 +62,7 @@ class Pixels(TransformerMixin, BaseEstimator):
             if grey.shape != self.shape_:
                 resized = Image.fromarray(grey).resize(self.shape_[::-1], Image.Resampling.BICUBIC)
                 grey = np.asarray(resized, np.float32)
-            out[row] = grey
+            out[row] = grey if self.power == 1 else np.maximum(grey, 0) ** self.power
         return out
 
     def transform(self, images: Any) -> np.ndarray:
@@ -73,8 +77,14 @@ class RandomFaces(Pixels):
     (4, 5)
     """
 
-    def __init__(self, n_features: int = 504, longest_side: int | None = None, random_state: int = 0) -> None:
-        super().__init__(longest_side)
+    def __init__(
+        self,
+        n_features: int = 504,
+        longest_side: int | None = None,
+        power: float = 1.0,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(longest_side, power)
         self.n_features = n_features
         self.random_state = random_state
 
@@ -90,6 +100,26 @@ class RandomFaces(Pixels):
         """Random faces of images, one row of unit length each."""
         pixels = self.images(images).reshape(len(images), -1)
         return unit_rows(pixels @ self.projection_.T)
+
+
+class GradientHistograms(Pixels):
+    """HOG: histograms of oriented gradients in blocks of 4 × 4 cells, normalised and clipped, side by side.
+
+    Dalal and Triggs's R-HOG blocks are SIFT descriptors on a grid: here ours, with 8 signed orientations.
+
+    >>> GradientHistograms(patch_size=8).fit_transform(np.eye(16)[None]).shape
+    (1, 1152)
+    """
+
+    def __init__(self, patch_size: int = 16, longest_side: int | None = 300, power: float = 1.0) -> None:
+        super().__init__(longest_side, power)
+        self.patch_size = patch_size
+
+    def transform(self, images: Any) -> np.ndarray:
+        """Histograms of images, one row of unit length each; blocks overlap by half."""
+        sift = DenseSIFT(self.patch_size, self.patch_size // 2, contrast_threshold=0.05)
+        parts = [sift.transform(self.images([image])[0]).values.ravel() for image in images]
+        return unit_rows(np.stack(parts))
 
 
 def unit_rows(X: np.ndarray) -> np.ndarray:

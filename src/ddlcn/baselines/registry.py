@@ -21,12 +21,14 @@ from sklearn.pipeline import make_pipeline
 
 from ddlcn.baselines.codebook import CodebookFeatures, MeanPyramid
 from ddlcn.baselines.coders import KernelCoder, LassoCoder
+from ddlcn.baselines.copar import COPAR
 from ddlcn.baselines.fddl import FDDL
-from ddlcn.baselines.inputs import Pixels, RandomFaces
+from ddlcn.baselines.inputs import GradientHistograms, Pixels, RandomFaces
 from ddlcn.baselines.ksvd import LabelConsistentKSVD, dictionary_pairs
 from ddlcn.baselines.pcanet import PCANet
 from ddlcn.baselines.released import ReleasedClassifier
 from ddlcn.baselines.representation import RepresentationClassifier
+from ddlcn.baselines.rrc import RobustCoding
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.coding import LLCCoder
@@ -52,8 +54,8 @@ def _network(cls: type[DDLCNClassifier] = DDLCNClassifier, preset: str = "paper"
     return make
 
 
-def _pixels(classifier: BaseEstimator) -> Callable:
-    return lambda p, q, seed, n_jobs: make_pipeline(Pixels(), clone(classifier))
+def _rows(image_rows: Pixels, classifier: BaseEstimator) -> Callable:
+    return lambda p, q, seed, n_jobs: make_pipeline(clone(image_rows), clone(classifier))
 
 
 def _faces(build: Callable[[int | None, int, int], BaseEstimator]) -> Callable:
@@ -76,6 +78,11 @@ def _bases(n_neighbors: int) -> Callable:
     """Locality-constrained codes over 15 faces a person, as many as SRC gets in the same tables."""
     coder = LLCCoder(n_neighbors)
     return _faces(lambda p, q, seed: RepresentationClassifier(clone(coder), 15, seed))
+
+
+def _csdl(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    faces = RandomFaces(power=0.5, random_state=seed)
+    return make_pipeline(faces, RepresentationClassifier(None, None, seed, atoms_per_class=q))
 
 
 def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Callable:
@@ -123,12 +130,16 @@ METHODS: dict[str, Method] = {
     "lc-ksvd1": Method("label-consistent K-SVD, ridge classifier", _lcksvd(consistency=4e-6)),
     "lc-ksvd2": Method("label-consistent K-SVD", _lcksvd(consistency=4e-6, fidelity=1e-6)),
     "fddl": Method("Fisher discrimination dictionaries", _faces(lambda p, q, seed: FDDL(q)), "q"),
+    "dl-copar": Method("shared and class dictionaries", _faces(lambda p, q, seed: COPAR(q)), "q"),
+    "csdl-src": Method("SRC over q learnt faces a person, on square roots of pixels", _csdl, "q"),
     "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: dictionary_pairs(q, seed)), "q"),
     "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
     "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
-    "nearest": Method("nearest neighbour on pixels", _pixels(KNeighborsClassifier(1)), ""),
-    "ridge": Method("ridge regression of labels on pixels", _pixels(RidgeClassifier()), ""),
-    "svm": Method("linear SVM on pixels", _pixels(LinearSVM(C="cv")), ""),
+    "rrc-l1": Method("robust coding of small images", _rows(Pixels(24), RobustCoding()), ""),
+    "nearest": Method("nearest neighbour on pixels", _rows(Pixels(), KNeighborsClassifier(1)), ""),
+    "ridge": Method("ridge regression of labels on pixels", _rows(Pixels(), RidgeClassifier()), ""),
+    "svm": Method("linear SVM on pixels", _rows(Pixels(), LinearSVM(C="cv")), ""),
+    "hog": Method("linear SVM on gradient histograms", _rows(GradientHistograms(), LinearSVM(C="cv")), ""),
 }
 
 

@@ -2,8 +2,9 @@
 
     x = code of y over training rows d_j,   label = argmin_c ‖y − Σ_{j of class c} x_j d_j‖₂
 
-With lasso codes this is SRC (Wright, Yang, Ganesh, Sastry, Ma, PAMI 2009); with locality-constrained codes
-over k bases it is how we take the "LLC (k local bases)" rows of face tables.
+With lasso codes this is SRC (Wright, Yang, Ganesh, Sastry, Ma, PAMI 2009). With locality-constrained codes
+over k bases it is how we take the "LLC (k local bases)" rows of face tables. With lasso codes over a
+dictionary learnt for each class it is CSDL-SRC (Liu, Tran, Chin, Li, Liu, Neurocomputing 2016).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ddlcn.baselines.coders import LassoCoder
 from ddlcn.baselines.inputs import unit_rows
 from ddlcn.baselines.scoring import ScoringClassifier, residuals
 from ddlcn.errors import DDLCNError
+from ddlcn.layers.dictionary import ClasswiseDictionary
 from ddlcn.layers.network import Coder
 
 
@@ -26,6 +28,8 @@ class RepresentationClassifier(ScoringClassifier):
         By default the lasso with λ = 0.003.
     images_per_class : int or None
         Training rows of each class that are kept, drawn by `random_state`; None is all.
+    atoms_per_class : int or None
+        Replace the rows of each class by so many atoms of an `L1BallDictionary` of radius `l1_radius`.
 
     Examples
     --------
@@ -35,15 +39,27 @@ class RepresentationClassifier(ScoringClassifier):
     """
 
     def __init__(
-        self, coder: Coder | None = None, images_per_class: int | None = None, random_state: int = 0
+        self,
+        coder: Coder | None = None,
+        images_per_class: int | None = None,
+        random_state: int = 0,
+        atoms_per_class: int | None = None,
+        l1_radius: float = 1.0,
     ) -> None:
         self.coder = coder
         self.images_per_class = images_per_class
         self.random_state = random_state
+        self.atoms_per_class = atoms_per_class
+        self.l1_radius = l1_radius
 
     def _learn(self, X: np.ndarray, codes: np.ndarray) -> None:
         kept = draw(codes, self.images_per_class, self.random_state)
         self.atoms_, self.owners_ = unit_rows(X[kept]), codes[kept]
+        if self.atoms_per_class is not None:
+            dictionary = ClasswiseDictionary(self.atoms_per_class, self.l1_radius, self.random_state)
+            dictionary.fit(self.atoms_, self.owners_)
+            self.atoms_ = unit_rows(dictionary.components_.astype(np.float64))
+            self.owners_ = dictionary.atom_classes_
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         coder = LassoCoder(penalty=0.003) if self.coder is None else self.coder
@@ -55,7 +71,7 @@ def draw(codes: np.ndarray, per_class: int | None, seed: int) -> np.ndarray:
     """Rows of at most so many samples of each class, class by class; None is all.
 
     >>> draw(np.array([1, 0, 1, 0]), 1, seed=0)
-    array([3, 0])
+    array([1, 0])
     """
     if per_class is not None and per_class < 1:
         raise DDLCNError(f"{per_class} samples of each class: must be at least 1, or None for all")

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso
+
+from ddlcn import DDLCNError
+from ddlcn.baselines.representation import RepresentationClassifier
+from ddlcn.baselines.rrc import RobustCoding
+
+
+def test_codes_are_a_weighted_lasso(digits):
+    X, y, Z, _ = digits
+    model = RobustCoding(penalty=0.01).fit(X, y)
+    row = Z[0] / np.linalg.norm(Z[0])
+    weights = np.random.default_rng(0).uniform(0.1, 1, size=64)
+    root = np.sqrt(weights)
+    peer = Lasso(alpha=0.01 / 64, fit_intercept=False, tol=1e-9, max_iter=100_000)
+    peer.fit((root * model.atoms_).T, root * row)
+    np.testing.assert_allclose(model.code(row, weights), peer.coef_, atol=1e-3)
+
+
+def test_weights_are_a_half_at_the_quantile_and_fall_beyond_it():
+    e = np.linspace(0, 1, 101)
+    weights = RobustCoding(trusted=0.8).weigh(e)
+    assert weights[80] == pytest.approx(0.5)
+    assert weights[0] > 0.99
+    assert (np.diff(weights) < 0).all()
+
+
+def test_it_bears_corrupted_pixels_better_than_src(digits):
+    X, y, Z, t = digits
+    spoilt = Z.copy()
+    spoilt[:, np.random.default_rng(0).choice(64, 6, replace=False)] = 30
+    robust = RobustCoding(trusted=0.7).fit(X, y).score(spoilt, t)
+    assert robust > RepresentationClassifier().fit(X, y).score(spoilt, t) + 0.1
+
+
+def test_senseless_parameters_are_named(digits):
+    with pytest.raises(DDLCNError, match="share"):
+        RobustCoding(trusted=2).fit(*digits[:2])
