@@ -45,3 +45,13 @@ def test_kernel_codes_are_shares_of_gaussians():
 def test_senseless_parameters_are_named(coder):
     with pytest.raises(DDLCNError, match="must be"):
         coder.encode(SAMPLES, ATOMS)
+
+
+def test_refining_lowers_the_lasso_objective():
+    def objective(atoms):
+        x = lasso_codes(atoms @ atoms.T, SAMPLES @ atoms.T, 0.1, 21)
+        return 0.5 * np.sum((SAMPLES - x @ atoms) ** 2) + 0.1 * np.abs(x).sum()
+
+    first = ATOMS[:12] / np.linalg.norm(ATOMS[:12], axis=1, keepdims=True)
+    path = [objective(LassoCoder(0.1).refine(SAMPLES, first, passes).astype(float)) for passes in range(4)]
+    assert (np.diff(path) < 0).all()

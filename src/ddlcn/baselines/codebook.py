@@ -1,6 +1,6 @@
 """One codebook for all classes, coded and pooled over a pyramid: the shell of KC, ScSPM, LScSPM and LLC.
 
-    atoms = k-means centres of descriptors;  feature = pooled codes of an image's descriptors, of unit length
+    atoms = k-means centres of descriptors, refined if the coder says how;  feature = pooled codes of an image
 
 What tells the methods apart is the coder and the pooling: mean of kernel shares (KC), max of |lasso codes|
 (ScSPM), max of locality-constrained codes (LLC: Wang, Yang, Yu, Lv, Huang, Gong, CVPR 2010).
@@ -81,6 +81,7 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
         if self.n_atoms < 1:
             raise DDLCNError(f"n_atoms={self.n_atoms}: must be at least 1")
         self.value_range_ = value_range(images)
+        coder = LLCCoder(5) if self.coder is None else self.coder
         self.descriptor_ = DenseSIFT() if self.descriptor is None else clone(self.descriptor)
         most = max(1, _MOST_DESCRIPTORS // len(images))
         parts = []
@@ -93,14 +94,11 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
         )
         with one_blas_thread():
             for _ in track("Codebook", [None], total=1):
-                self.atoms_ = self._refine(Y, centres.fit(Y).cluster_centers_.astype(np.float32))
-        coder = LLCCoder(5) if self.coder is None else self.coder
+                self.atoms_ = centres.fit(Y).cluster_centers_.astype(np.float32)
+            if hasattr(coder, "refine"):
+                self.atoms_ = coder.refine(Y, self.atoms_)
         self.network_ = Network([self.atoms_], [coder], self.pooling or SpatialPyramid())
         return self
-
-    def _refine(self, Y: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-        """The codebook as the coder wants it; k-means centres do for most."""
-        return atoms
 
     def transform(self, images: Any) -> csr_array:
         """Features of images, one sparse row each."""

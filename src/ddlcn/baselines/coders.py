@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from ddlcn.baselines.inputs import unit_rows
 from ddlcn.errors import DDLCNError
+from ddlcn.kernels.l1ball import update_atoms
 from ddlcn.kernels.sparse_codes import lasso_codes
 from ddlcn.layers.coding import Codebook, Codes
+from ddlcn.progress import track
 
 
 class LassoCoder(BaseEstimator):
@@ -46,6 +49,21 @@ class LassoCoder(BaseEstimator):
         Y, D = np.asarray(Y, np.float64), _atoms(atoms)
         codes = lasso_codes(D @ D.T, Y @ D.T, float(self.penalty), D.shape[1] + 1)
         return _largest(np.abs(codes) if self.absolute else codes)
+
+    def refine(self, Y: np.ndarray, atoms: np.ndarray, passes: int = 5) -> np.ndarray:
+        """Atoms that lower Σ ½‖y − Dᵀx‖² + λ‖x‖₁ over at most 20,000 rows of `Y`, on ‖d‖₂ ≤ 1."""
+        Y = np.asarray(Y[:: -(-len(Y) // 20_000)], np.float64)
+        D = unit_rows(_atoms(atoms))
+        for _ in track("Refining", range(passes), total=passes):
+            products, samples = np.zeros((len(D), len(D))), np.zeros(D.shape)
+            gram = D @ D.T
+            for start in range(0, len(Y), 2048):
+                rows = Y[start : start + 2048]
+                x = lasso_codes(gram, rows @ D.T, float(self.penalty), D.shape[1] + 1)
+                products += x.T @ x
+                samples += x.T @ rows
+            update_atoms(D, products, samples)
+        return D.astype(np.float32)
 
 
 class KernelCoder(BaseEstimator):
