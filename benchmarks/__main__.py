@@ -2,20 +2,15 @@
 
 import argparse
 import os
-from importlib import import_module
 
 PARTS = (
-    "sift", "dictionary", "coding", "svm", "pipeline", "predict", "cold", "cores", "caltech101", "mnist", "growth",
+    "sift", "dictionary", "coding", "svm", "pipeline", "predict", "cold", "cores",
+    "caltech101", "mnist", "growth",
 )  # fmt: skip
 # read when libraries load, so set before any is; SPAMS would spin between its parallel sections
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive",
 }  # fmt: skip
-
-
-def rows(part: str, quick: bool) -> list:
-    """Run a part; in a process of its own."""
-    return import_module(f"benchmarks.{part}").rows(quick)
 
 
 def main() -> None:
@@ -28,12 +23,12 @@ def main() -> None:
         parser.error(f"unknown part {min(unknown)!r}; choose from {', '.join(PARTS)}")
     os.environ.update(ONE_THREAD)
     from benchmarks import report
-    from benchmarks.measure import in_new_process
+    from benchmarks.measure import in_new_process, run
 
     print(*report.HEAD, sep="\n")
     for part in chosen.parts or PARTS:
         try:
-            lines = [report.line(part, row) for row in in_new_process(rows, part, chosen.quick)]
+            lines = [report.line(part, row) for row in in_new_process(run, part, chosen.quick)]
         except ModuleNotFoundError as error:
             lines = [report.missing(part, error)]
         print(*lines, sep="\n", flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
 from multiprocessing import get_context
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -52,6 +53,11 @@ def timed(run: Callable[[], Any], clock: Callable[[], float] = perf_counter) -> 
     start = clock()
     result = run()
     return result, clock() - start
+
+
+def run(part: str, quick: bool) -> list[Row]:
+    """Rows of a part."""
+    return import_module(f"benchmarks.{part}").rows(quick)
 
 
 def in_new_process(function: Callable[..., Any], *arguments: Any) -> Any:

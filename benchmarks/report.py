@@ -45,7 +45,8 @@ def _part(line: str) -> str:
 
 
 def _when() -> str:
-    return f"{date.today()}, {(facts()['commit'] or 'installed')[:8]}"
+    commit = facts()["commit"] or "installed"
+    return f"{date.today()}, {commit[:8]}{'+' * commit.endswith('+')}"
 
 
 def _machine() -> str:
@@ -54,7 +55,8 @@ def _machine() -> str:
             if pool["user_api"] == "blas"}  # fmt: skip
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB; {machine['system']}; "
-        f"{', '.join(f'{name} {number}' for name, number in versions.items())}; BLAS {', '.join(sorted(blas))}; "
+        f"{', '.join(f'{name} {number}' for name, number in versions.items())}; "
+        f"BLAS {', '.join(sorted(blas))}; "
         "one BLAS and OpenMP thread, two threads of ours only where a row says two cores.\n"
     )
 
