@@ -4,7 +4,7 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import Lasso
 
 from ddlcn import DDLCNError
-from ddlcn.baselines.coders import KernelCoder, LassoCoder
+from ddlcn.baselines.coders import KernelCoder, LaplacianCoder, LassoCoder
 from ddlcn.kernels.sparse_codes import lasso_codes
 
 rng = np.random.default_rng(0)
@@ -55,3 +55,40 @@ def test_refining_lowers_the_lasso_objective():
     first = ATOMS[:12] / np.linalg.norm(ATOMS[:12], axis=1, keepdims=True)
     path = [objective(LassoCoder(0.1).refine(SAMPLES, first, passes).astype(float)) for passes in range(4)]
     assert (np.diff(path) < 0).all()
+
+
+def test_laplacian_codes_minimise_their_objective():
+    coder = LaplacianCoder(0.05, smoothness=0.3, n_neighbors=3, n_templates=100)
+    atoms = coder.refine(rng.normal(size=(100, 20)), ATOMS).astype(float)
+    nearest = np.argsort(cdist(SAMPLES, coder.templates_), axis=1)[:, :3]
+
+    def objective(i, x):
+        far = ((x - coder.template_codes_[nearest[i]]) ** 2).sum()
+        return 0.5 * np.sum((SAMPLES[i] - x @ atoms) ** 2) + 0.05 * np.abs(x).sum() + 0.15 * far
+
+    codes = coder.encode(SAMPLES, atoms).dense(60).astype(float)
+    for i in range(3):
+        best = objective(i, codes[i])
+        for j in range(60):  # convex, so no small step along any axis may gain
+            for step in (1e-3, -1e-3):
+                moved = codes[i].copy()
+                moved[j] += step
+                assert objective(i, moved) >= best - 1e-9
+
+
+def test_codes_come_nearer_to_those_of_templates_as_smoothness_grows():
+    coder = LaplacianCoder(0.05, n_neighbors=3)
+    atoms = coder.refine(rng.normal(size=(200, 20)), ATOMS)
+    near = coder.template_codes_[np.argsort(cdist(SAMPLES, coder.templates_), axis=1)[:, :3]]
+    far = [
+        ((coder.set_params(smoothness=beta).encode(SAMPLES, atoms).dense(60)[:, None] - near) ** 2).sum(
+            (1, 2)
+        )
+        for beta in (0.01, 0.1, 1.0, 10.0)
+    ]
+    assert (np.diff(far, axis=0) < 1e-6).all()  # a penalty never grows with its weight
+
+
+def test_templates_come_before_codes():
+    with pytest.raises(DDLCNError, match="refine"):
+        LaplacianCoder().encode(SAMPLES, ATOMS)

@@ -14,7 +14,7 @@ def test_it_beats_chance_by_far(name, pictures):
         pytest.importorskip("dictlearn")
     images, labels, others, truth = pictures
     model = get_method(name).make(5, 5, 0, None)
-    if name in ("scspm", "kc", "llc-1024"):
+    if name in ("scspm", "lscspm", "kc", "llc-1024"):
         model.set_params(codebookfeatures__n_atoms=40)
     predicted = model.fit(list(images), labels).predict(list(others))
     assert np.mean(predicted == truth) > 0.7

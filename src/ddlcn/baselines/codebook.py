@@ -81,7 +81,7 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
         if self.n_atoms < 1:
             raise DDLCNError(f"n_atoms={self.n_atoms}: must be at least 1")
         self.value_range_ = value_range(images)
-        coder = LLCCoder(5) if self.coder is None else self.coder
+        coder = LLCCoder(5) if self.coder is None else clone(self.coder)
         self.descriptor_ = DenseSIFT() if self.descriptor is None else clone(self.descriptor)
         most = max(1, _MOST_DESCRIPTORS // len(images))
         parts = []

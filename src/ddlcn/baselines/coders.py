@@ -1,10 +1,12 @@
 """Coders of other methods, each with the contract of `LocalityCoder`: `encode(Y, atoms) -> Codes`.
 
-LassoCoder   min_x ½‖y − Dᵀx‖² + λ‖x‖₁
-KernelCoder  x_j = k(y, d_j) / Σ_i k(y, d_i), k Gaussian
+LassoCoder      min_x ½‖y − Dᵀx‖² + λ‖x‖₁
+LaplacianCoder  the same + ½β Σ_i ‖x − x_i‖² over the codes x_i of the k templates nearest to y
+KernelCoder     x_j = k(y, d_j) / Σ_i k(y, d_i), k Gaussian
 
 The first is SRC's, and that of ScSPM (Yang, Yu, Gong, Huang: Linear spatial pyramid matching using sparse
-coding, CVPR 2009); the second is KC's (van Gemert, Geusebroek, Veenman, Smeulders, ECCV 2008).
+coding, CVPR 2009); the second LScSPM's (Gao, Tsang, Chia, Zhao: Local features are not lonely, CVPR 2010);
+the third KC's (van Gemert, Geusebroek, Veenman, Smeulders, ECCV 2008).
 """
 
 from __future__ import annotations
@@ -64,6 +66,69 @@ class LassoCoder(BaseEstimator):
                 samples += x.T @ rows
             update_atoms(D, products, samples)
         return D.astype(np.float32)
+
+
+class LaplacianCoder(LassoCoder):
+    """Lasso codes that stay near the codes of similar descriptors. `refine` must have seen descriptors.
+
+    Templates are descriptors whose codes were found together: each minimises its own problem given the codes
+    of its neighbours, by turns over all of them.
+
+    Parameters
+    ----------
+    smoothness : float
+        β.
+    n_neighbors, n_templates : int
+        k, and how many descriptors are templates.
+
+    Attributes
+    ----------
+    templates_, template_codes_ : arrays
+    """
+
+    def __init__(
+        self,
+        penalty: float = 0.15,
+        absolute: bool = False,
+        smoothness: float = 0.1,
+        n_neighbors: int = 5,
+        n_templates: int = 2000,
+    ) -> None:
+        super().__init__(penalty, absolute)
+        self.smoothness = smoothness
+        self.n_neighbors = n_neighbors
+        self.n_templates = n_templates
+
+    def refine(self, Y: np.ndarray, atoms: np.ndarray, passes: int = 5) -> np.ndarray:
+        """Atoms as for plain lasso codes; then the templates and their codes."""
+        atoms = super().refine(Y, atoms, passes)
+        self.templates_ = np.asarray(Y[:: -(-len(Y) // self.n_templates)], np.float64)
+        D = _atoms(atoms)
+        self.template_codes_ = lasso_codes(
+            D @ D.T, self.templates_ @ D.T, float(self.penalty), D.shape[1] + 1
+        )
+        near = self._nearest(self.templates_, self.n_neighbors + 1)[:, 1:]  # the nearest is itself
+        for _ in range(passes):
+            self.template_codes_ = self._smooth(self.templates_, D, near)
+        return atoms
+
+    def encode(self, Y: ArrayLike, atoms: ArrayLike | Codebook) -> Codes:
+        """Codes of the rows of `Y` over the rows of `atoms`, largest first."""
+        if not hasattr(self, "template_codes_"):
+            raise DDLCNError("LaplacianCoder has no templates yet: call refine(Y, atoms) first")
+        Y = np.asarray(Y, np.float64)
+        codes = self._smooth(Y, _atoms(atoms), self._nearest(Y, self.n_neighbors))
+        return _largest(np.abs(codes) if self.absolute else codes)
+
+    def _nearest(self, Y: np.ndarray, k: int) -> np.ndarray:
+        apart = np.einsum("ij,ij->i", self.templates_, self.templates_) - 2 * Y @ self.templates_.T
+        return np.argsort(apart, axis=1, kind="stable")[:, :k]
+
+    def _smooth(self, Y: np.ndarray, D: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """Each row's minimum, given the codes of its neighbours."""
+        gram = D @ D.T + self.smoothness * near.shape[1] * np.eye(len(D))
+        pull = sum(self.template_codes_[column] for column in near.T)
+        return lasso_codes(gram, Y @ D.T + self.smoothness * pull, float(self.penalty), len(D))
 
 
 class KernelCoder(BaseEstimator):

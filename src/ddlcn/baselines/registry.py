@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from ddlcn.baselines.codebook import CodebookFeatures, MeanPyramid
-from ddlcn.baselines.coders import KernelCoder, LassoCoder
+from ddlcn.baselines.coders import KernelCoder, LaplacianCoder, LassoCoder
 from ddlcn.baselines.copar import COPAR
 from ddlcn.baselines.fddl import FDDL
 from ddlcn.baselines.inputs import GradientHistograms, Pixels, RandomFaces
@@ -117,6 +117,9 @@ METHODS: dict[str, Method] = {
     ),
     "llc-1024": Method("LLC with 5 neighbours on one codebook of 1024", _codebook(LLCCoder(5)), ""),
     "scspm": Method("sparse codes on a codebook of 1024", _codebook(LassoCoder(0.15, absolute=True)), ""),
+    "lscspm": Method(
+        "sparse codes that neighbours share", _codebook(LaplacianCoder(0.15, absolute=True)), ""
+    ),
     "kc": Method("kernel codebook of 1024, mean-pooled", _codebook(KernelCoder(), MeanPyramid()), ""),
     "llc-30": Method("LLC with 30 local bases on random faces", _bases(30), ""),
     "llc-70": Method("LLC with 70 local bases on random faces", _bases(70), ""),
