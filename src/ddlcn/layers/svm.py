@@ -272,15 +272,15 @@ def _block_product(X: csr_array, start: int, stop: int) -> np.ndarray:
 
 
 def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Fold of each row: 5 folds, each class dealt evenly; the only row of a class is never held out (−1).
+    """Fold of each row: 3 folds, each class dealt evenly; the only row of a class is never held out (−1).
 
-    Of more than 5,000 rows one fold is held out, the rest (−1) always train: it is enough to calibrate on.
+    Of more than 5,000 rows a fifth is held out once, the rest (−1) always train: it is enough to calibrate on.
     """
-    folds = np.empty(len(codes), np.int64)
+    folds, n_folds = np.empty(len(codes), np.int64), 3 if len(codes) <= 5000 else 5
     for c in range(codes.max() + 1):
         rows = rng.permutation(np.flatnonzero(codes == c))
-        folds[rows] = np.arange(len(rows)) % 5 if len(rows) > 1 else -1
-    if len(codes) > 5000:
+        folds[rows] = np.arange(len(rows)) % n_folds if len(rows) > 1 else -1
+    if n_folds == 5:
         folds[folds > 0] = -1
     return folds
 
