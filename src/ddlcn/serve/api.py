@@ -17,7 +17,7 @@ from ddlcn.errors import DDLCNError
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.serve import answers
 from ddlcn.serve.guard import Guard, busy, refusal
-from ddlcn.serve.judge import Judge, Upload
+from ddlcn.serve.judge import Judge, Unknown, Upload
 from ddlcn.serve.limits import Limits
 from ddlcn.serve.workers import Busy, Workers
 
@@ -25,9 +25,10 @@ _REASONS = {
     400: "the body can't be parsed",
     401: "a token is needed",
     403: "asked from another site",
+    404: "the model has no such class or layer",
     408: "the body came too slowly",
     413: "the body is too large",
-    422: "an image, a class or a parameter can't be used",
+    422: "an image or a parameter can't be used",
     503: "too many requests at once: try again after Retry-After seconds",
 }
 _STATIC = {  # where each file of the page lives, and what it is
@@ -58,7 +59,8 @@ api = APIRouter(
 
 @api.post("/api/predict")
 async def predict(
-    service: TheService, images: Annotated[list[UploadFile], File(description="one image or several")]
+    service: TheService,
+    images: Annotated[list[UploadFile], File(min_length=1, description="one image or several")],
 ) -> answers.Predictions:
     """Say what images show: the likeliest class of each, and calibrated probabilities of all classes."""
     most = service.judge.limits.images
@@ -143,7 +145,7 @@ def create_app(
 
     @app.exception_handler(DDLCNError)
     async def on_mistake(request: Request, error: Exception) -> JSONResponse:
-        return refusal(422, str(error))
+        return refusal(404 if isinstance(error, Unknown) else 422, str(error))
 
     @app.exception_handler(RequestValidationError)
     async def on_bad_request(request: Request, error: Exception) -> JSONResponse:

@@ -31,6 +31,10 @@ class Upload(NamedTuple):
     content: bytes
 
 
+class Unknown(DDLCNError):
+    """The model has no such class or layer."""
+
+
 class Judge:
     """A model that is asked about uploads."""
 
@@ -103,7 +107,7 @@ class Judge:
     def atoms(self, layer: int, start: int, count: int, label: str | None) -> answers.Atoms:
         """Some atoms of a layer; of the first, if wished, only those learnt on one class."""
         if layer > len(self._layers):
-            raise DDLCNError(f"layer={layer}: the model has {len(self._layers)}; give 1 to that")
+            raise Unknown(f"layer={layer}: the model has {len(self._layers)}; give 1 to that")
         found = self._layers[layer - 1]
         if label is not None:
             name = self.classes[self._code(label)]
@@ -153,7 +157,7 @@ class Judge:
     def _code(self, label: str) -> int:
         if label not in self.classes:
             known = ", ".join(self.classes[:10])
-            raise DDLCNError(
+            raise Unknown(
                 f"class={label!r}: the model knows {known}{', …' if len(self.classes) > 10 else ''}"
             )
         return self.classes.index(label)

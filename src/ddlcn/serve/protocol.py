@@ -23,7 +23,7 @@ class Patient(H11Protocol):
         self._wait(HEAD_SECONDS)
         most, self.limit_concurrency = self.config.limit_concurrency, None  # uvicorn's 503 has no Retry-After
         if most and len(self.connections) > most:
-            self.app = busy()  # type: ignore[assignment]
+            self.app = busy()
         if most and len(self.connections) > 2 * most:
             transport.abort()
 
