@@ -1,0 +1,193 @@
+"""The page as people use it, in a real browser."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.report.conftest import bars
+from tests.serve.conftest import CLASSES, running
+
+DROP = """
+const [text, type] = arguments, transfer = new DataTransfer();
+transfer.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], "dropped.png", {type}));
+const event = new Event("EVENT", {bubbles: true, cancelable: true});
+event.dataTransfer = event.clipboardData = transfer;
+document.body.dispatchEvent(event);
+"""
+CAMERA = """
+const canvas = Object.assign(document.createElement("canvas"), {width: 64, height: 48});
+const pen = canvas.getContext("2d");
+pen.fillStyle = "white";
+setInterval(() => { for (let y = 0; y < 48; y += 8) pen.fillRect(0, y, 64, 4); }, 20);
+navigator.mediaDevices.getUserMedia = async () => canvas.captureStream();
+"""
+Page = Any  # selenium's driver, opened on the page
+
+
+@pytest.fixture(scope="module")
+def address(model) -> Iterator[str]:
+    from ddlcn.serve import create_app
+
+    with running(create_app(model, name="<b>bars</b>")) as (host, port):
+        yield f"http://{host}:{port}/"
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Page]:
+    """The page on a wide screen; at the end, no complaint may stand in the console."""
+    yield open_page(browser, address)
+    assert browser.get_log("browser") == []
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    rng = np.random.default_rng(2)
+    for angle, name in enumerate(["one.png", "two <i>.png", "three.tiff"]):
+        Image.fromarray(bars(rng, angle, 48)).save(tmp_path / name)
+    return [str(tmp_path / name) for name in ("one.png", "two <i>.png", "three.tiff")]
+
+
+def open_page(browser: Any, address: str, width: int = 1280, scheme: str = "light") -> Page:
+    browser.get_log("browser")
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get("about:blank")
+    browser.get(address)
+    return browser
+
+
+def wait(page: Page, until: Callable[[], Any]) -> Any:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(page, 20, 0.05).until(lambda _: until())
+
+
+def text(page: Page, place: str) -> str:
+    return page.find_element("css selector", place).text
+
+
+def choose(page: Page, *files: str) -> None:
+    page.find_element("id", "files").send_keys("\n".join(files))
+    wait(page, lambda: "…" not in text(page, "#images") and text(page, "#images"))
+    wait(page, lambda: text(page, "#label"))
+
+
+def test_choose_files_see_label_bars_and_map(page: Page, files: list[str], model) -> None:
+    wait(page, lambda: text(page, "#name") == "<b>bars</b>")
+    choose(page, *files)
+    assert len(page.find_elements("css selector", "#images button")) == 3
+    expected = model.predict(files)
+    assert text(page, "#label").startswith(expected[0])
+    shares = [float(each.text.split()[0]) for each in page.find_elements("css selector", "#classes span")]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(100, abs=0.3)
+    for name in ("photo", "map"):
+        size = (
+            f"return [{name}.complete, {name}.naturalWidth > 0, {name}.getBoundingClientRect().width > 100]"
+        )
+        assert wait(page, lambda size=size: page.execute_script(size) == [True, True, True])
+    third = page.find_elements("css selector", "#images button")[
+        2
+    ]  # a TIFF, which no browser shows by itself
+    third.click()
+    wait(page, lambda: text(page, "#file") == "three.tiff")
+    assert text(page, "#label").startswith(expected[2])
+    assert third.get_attribute("aria-current") == "true"
+    assert wait(page, lambda: page.execute_script("return photo.naturalWidth > 0"))
+
+
+def test_switch_class_and_cover_by_keyboard(page: Page, files: list[str]) -> None:
+    choose(page, files[0])
+    first = page.find_element("id", "map").get_attribute("src")
+    chosen = page.find_element("css selector", "#classes input:checked")
+    second = page.find_elements("css selector", "#classes input")[1].get_attribute("value")
+    chosen.send_keys("\ue015")  # arrow down
+    wait(page, lambda: text(page, ".why .explained") == second)
+    assert page.find_element("id", "map").get_attribute("src") != first
+    assert second in page.find_element("id", "map").get_attribute("alt")
+    assert second in text(page, "#status")
+    slider = page.find_element("id", "opacity")
+    slider.send_keys("\ue011")  # Home
+    wait(page, lambda: text(page, "#cover") == "0 %")
+    wait(page, lambda: page.execute_script("return getComputedStyle(map).opacity") == "0")
+    page.find_element("css selector", "#strongest button").send_keys("\n")
+    assert page.find_elements("css selector", "#patches i")
+    assert page.find_element("css selector", "#strongest button").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("event", ["drop", "paste"])
+def test_drop_and_paste(page: Page, files: list[str], event: str) -> None:
+    from base64 import b64encode
+
+    content = b64encode(Path(files[0]).read_bytes()).decode()
+    page.execute_script(DROP.replace("EVENT", event), content, "image/png")
+    wait(page, lambda: text(page, "#file") == "dropped.png")
+
+
+def test_a_snapshot_from_the_camera(page: Page) -> None:
+    page.execute_script(CAMERA)
+    page.find_element("id", "camera").click()
+    wait(page, lambda: page.execute_script("return video.videoWidth") == 64)
+    page.find_element("id", "take").click()
+    wait(page, lambda: text(page, "#file") == "snapshot 1.png")
+    assert page.execute_script("return video.srcObject.getTracks().every((t) => t.readyState === 'ended')")
+
+
+def test_a_bad_file_shows_a_message_and_the_good_go_on(browser: Any, address: str, files, tmp_path) -> None:
+    page = open_page(browser, address)
+    (tmp_path / "bad <b>.png").write_text("no image")
+    choose(page, str(tmp_path / "bad <b>.png"), files[0])
+    assert "'bad <b>.png' is no image of a known kind" in text(page, "#problems")
+    assert text(page, "#file") == "one.png"
+    page.find_element("css selector", "#problems button").click()
+    assert text(page, "#problems") == ""
+    [entry] = browser.get_log("browser")  # which a page can't keep a browser from writing
+    assert "422" in entry["message"]
+
+
+def test_browse_atoms(page: Page) -> None:
+    wait(page, lambda: text(page, "#count").startswith("All 16 atoms"))
+    page.find_element("css selector", f"#learnt option[value='{CLASSES[3]}']").click()
+    wait(page, lambda: text(page, "#count").startswith("All 4 atoms"))
+    page.find_elements("css selector", "#layers button")[1].click()
+    wait(page, lambda: text(page, "#count").startswith("All 6 atoms"))
+    assert len(page.find_elements("css selector", "#atoms svg")) == 6 * 5
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_and_desktop_light_and_dark(browser, address, files, width, scheme) -> None:
+    page = open_page(browser, address, width, scheme)
+    choose(page, *files)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 25)"}[scheme]
+    nameless = page.execute_script(
+        "return [...document.querySelectorAll('button, input, select')].filter((each) =>"
+        " each.checkVisibility() && !(each.ariaLabel || each.labels?.length || each.textContent.trim() || each.title)).length"
+    )
+    assert nameless == 0
+    page.get(f"{address}docs")
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.get_log("browser") == []
+
+
+def test_a_token_comes_with_the_address_or_is_asked_for(browser: Any, model) -> None:
+    from ddlcn.serve import create_app
+
+    with running(create_app(model, name="secret", token="open-sesame")) as (host, port):
+        page = open_page(browser, f"http://{host}:{port}/#token=open-sesame")
+        wait(page, lambda: text(page, "#name") == "secret")
+        assert "sesame" not in page.current_url
+        page.execute_script("sessionStorage.clear()")
+        page.refresh()
+        wait(page, lambda: page.find_element("id", "token").is_displayed())
+        page.find_element("id", "token").send_keys("open-sesame\n")
+        wait(page, lambda: text(page, "#name") == "secret")
+        page.execute_script("sessionStorage.clear()")
