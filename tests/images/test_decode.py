@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image, ImageFile
 
 from ddlcn.errors import ImageError
-from ddlcn.images import MAX_PIXELS, check_image, decode, read_grey, value_range
+from ddlcn.images import MAX_PIXELS, check_image, decode, decode_file, read_grey, value_range
 
 RGB = np.random.default_rng(0).integers(0, 256, (12, 9, 3), dtype=np.uint8)
 LUMA = (RGB / 255) @ [0.299, 0.587, 0.114]
@@ -195,6 +195,32 @@ def test_broken_files_are_one_line(tmp_path, action):
             assert "\n" not in str(caught.value)
             assert str(caught.value) == f"{str(tmp_path / name)!r} {check_image(tmp_path / name)}"
     assert limits == (Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES)
+
+
+def test_a_jpeg_of_very_many_scans_is_a_bomb():
+    """42 bytes more each, but a pass over all pixels: hours of work in an upload of some megabytes."""
+    file = io.BytesIO()
+    Image.new("L", (64, 64), 128).save(file, "JPEG", progressive=True)
+    jpeg = file.getvalue()
+    last, end = jpeg.rindex(b"\xff\xda"), jpeg.rindex(b"\xff\xd9")
+    assert decode_file(io.BytesIO(jpeg)).shape == (64, 64)
+    for times, allowed in ((50, True), (101, False)):
+        bomb = io.BytesIO(jpeg[:end] + jpeg[last:end] * times + jpeg[end:] + b"\xff\xda" * 200)
+        if allowed:
+            decode_file(bomb)
+        else:
+            with pytest.raises(ImageError, match="scans"):
+                decode_file(bomb)
+
+
+def test_a_pixel_limit_of_the_callers():
+    file = io.BytesIO()
+    Image.new("L", (100, 100)).save(file, "PNG")
+    file.seek(0)
+    with pytest.raises(ImageError, match="over the limit"):
+        decode_file(file, max_pixels=9_999)
+    file.seek(0)
+    assert decode_file(file, max_pixels=10_000).size == 10_000
 
 
 def test_large_but_allowed_gives_no_warning(tmp_path):

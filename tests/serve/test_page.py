@@ -170,7 +170,8 @@ def test_phone_and_desktop_light_and_dark(browser, address, files, width, scheme
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 25)"}[scheme]
     nameless = page.execute_script(
         "return [...document.querySelectorAll('button, input, select')].filter((each) =>"
-        " each.checkVisibility() && !(each.ariaLabel || each.labels?.length || each.textContent.trim() || each.title)).length"
+        " each.checkVisibility() && !(each.ariaLabel || each.labels?.length || each.textContent.trim() ||"
+        " each.title)).length"
     )
     assert nameless == 0
     page.get(f"{address}docs")

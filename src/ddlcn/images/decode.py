@@ -7,6 +7,7 @@ raises through process-wide filters play a part: decoding is the same in every t
 """
 
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO
@@ -26,6 +27,7 @@ from PIL.WebPImagePlugin import WebPImageFile
 from ddlcn.errors import ImageError
 
 MAX_PIXELS = 100_000_000
+MAX_SCANS = 100  # of a JPEG, as in libtiff; a scan of 42 bytes can cost a pass over all pixels
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 READERS = (
     ((b"\x89PNG",), PngImageFile),
@@ -36,6 +38,7 @@ READERS = (
     ((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), PpmImageFile),
     ((b"RIFF",), WebPImageFile),
 )
+JPEG_MARKER = re.compile(rb"\xff[\xc0-\xcf\xd9-\xfe]")  # those that have a length, and the end
 BLOCK = 1 << 20  # pixels weighed at a time, to bound memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
 FILE_WHITES = {"I": (65535,), "F": (1, 255, 65535)}  # by Pillow's mode: the first that holds all pixels
@@ -146,6 +149,8 @@ def decode_file(file: BinaryIO, *, max_pixels: int = MAX_PIXELS, draft: bool = F
         if reader is None:
             what = "is no image of a known kind" if head else "is empty"
             raise ImageError(f"{what}; replace it by a PNG, JPEG, GIF, BMP, TIFF, PPM or WebP image")
+        if reader is JpegImageFile and _scans(head + file.read()) > MAX_SCANS:
+            raise ImageError(f"has over {MAX_SCANS} scans (a decompression bomb?); save it anew or remove it")
         file.seek(0)
         image: Image = reader(file)  # given a name, Pillow maps the file, and then turns TIFFs twice
         if image.width * image.height > max_pixels:
@@ -162,6 +167,15 @@ def decode_file(file: BinaryIO, *, max_pixels: int = MAX_PIXELS, draft: bool = F
     except Exception as error:  # Pillow's decoders raise almost anything on damaged files
         what = " ".join(f"{error or type(error).__name__}".split())
         raise ImageError(f"is damaged or unreadable ({what}); replace it or remove it") from None
+
+
+def _scans(jpeg: bytes) -> int:
+    """How often a JPEG goes over its picture; counted until it is too often."""
+    at, scans = 2, 0
+    while scans <= MAX_SCANS and (found := JPEG_MARKER.search(jpeg, at)) and found[0] != b"\xff\xd9":
+        scans += found[0] == b"\xff\xda"
+        at = found.end() + int.from_bytes(jpeg[found.end() : found.end() + 2])
+    return scans
 
 
 def _pixels(image: Image) -> tuple[NDArray[Any], tuple[float, float]]:
