@@ -22,16 +22,15 @@ GROUPS = 64
 def _limit(y, distances, k, minima):
     """A bound that at least the k nearest atoms keep, hardly more, whatever the rounding of `distances`.
 
-    Deal the atoms to groups: a bound that the minima of k groups keep, found by bisection, is one.
+    Deal the atoms to groups, j to j mod GROUPS: a bound that the minima of k groups keep, found by bisection.
     """
-    n_atoms = distances.size
     minima[:] = np.inf
-    whole = n_atoms // GROUPS * GROUPS
+    whole = distances.size // GROUPS * GROUPS
     for start in range(0, whole, GROUPS):
         for g in range(GROUPS):
             distance = distances[start + g]
             minima[g] = distance if distance < minima[g] else minima[g]
-    for j in range(whole, n_atoms):
+    for j in range(whole, distances.size):
         minima[j - whole] = min(minima[j - whole], distances[j])
     low = high = minima[0]
     for g in range(GROUPS):
@@ -53,27 +52,32 @@ def _limit(y, distances, k, minima):
 @kernel
 def _nearest(y, V, squares, products, k, distances, candidates, minima, best, order):
     """order[:k] = the k nearest atoms, best[:k] = their squared distances; ties by smaller index."""
-    n_atoms = squares.size
+    n_atoms, n_candidates = squares.size, 0
     for j in range(n_atoms):
         distances[j] = squares[j] - np.float32(2) * products[j]
-    limit = np.float32(np.inf)
     if n_atoms > GROUPS >= 2 * k:
         limit = _limit(y, distances, k, minima)
-    n_candidates = 0
-    for j in range(n_atoms):
-        candidates[n_candidates] = j
-        n_candidates += distances[j] <= limit
+        for g in range(GROUPS):
+            if minima[g] <= limit:
+                for j in range(g, n_atoms, GROUPS):
+                    candidates[n_candidates] = j
+                    n_candidates += distances[j] <= limit
+    else:
+        for j in range(n_atoms):
+            candidates[j] = j
+        n_candidates = n_atoms
     filled = 0
     for c in range(n_candidates):
-        j = candidates[c]
-        distance = 0.0
+        j, distance = candidates[c], 0.0
         for d in range(y.size):
             difference = np.float64(V[j, d]) - np.float64(y[d])
             distance += difference * difference
-        if filled < k or distance < best[k - 1]:
+        if filled < k or distance < best[k - 1] or (distance == best[k - 1] and j < order[k - 1]):
             slot = min(filled, k - 1)
             filled = slot + 1
-            while slot > 0 and best[slot - 1] > distance:
+            while slot > 0 and (
+                best[slot - 1] > distance or (best[slot - 1] == distance and order[slot - 1] > j)
+            ):
                 best[slot], order[slot] = best[slot - 1], order[slot - 1]
                 slot -= 1
             best[slot], order[slot] = distance, j
@@ -181,8 +185,8 @@ def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, 
         for j in range(k):
             if not inside[j]:
                 slope = -level
-                for i in range(m):
-                    slope += C[j, active[i]] * gamma[active[i]]
+                for i in range(k):
+                    slope += C[j, i] * gamma[i]
                 if abs(slope) - penalty[j] > worst:
                     worst, entered = abs(slope) - penalty[j], j
                     signs[j] = -np.sign(slope)
