@@ -138,7 +138,7 @@ METHODS: dict[str, Method] = {
     "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: dictionary_pairs(q, seed)), "q"),
     "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
     "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
-    "rrc-l1": Method("robust coding of small images", _rows(Pixels(24), RobustCoding()), ""),
+    "rrc-l1": Method("robust coding of small images", _rows(Pixels(48), RobustCoding()), ""),
     "nearest": Method("nearest neighbour on pixels", _rows(Pixels(), KNeighborsClassifier(1)), ""),
     "ridge": Method("ridge regression of labels on pixels", _rows(Pixels(), RidgeClassifier()), ""),
     "svm": Method("linear SVM on pixels", _rows(Pixels(), LinearSVM(C="cv")), ""),

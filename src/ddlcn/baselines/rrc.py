@@ -33,7 +33,7 @@ class RobustCoding(ScoringClassifier):
         Turns of coding and weighting; they end early once weights change by less than 5 %.
     """
 
-    def __init__(self, penalty: float = 0.002, trusted: float = 0.8, turns: int = 4) -> None:
+    def __init__(self, penalty: float = 0.0005, trusted: float = 0.8, turns: int = 4) -> None:
         self.penalty = penalty
         self.trusted = trusted
         self.turns = turns

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,6 +20,11 @@ _ROWS_AT_ONCE = 256
 
 class ScoringClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that says how to learn from rows and codes of classes, and how to score rows."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # in the plane of scikit-learn's checks, every subspace is all
+        return tags
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn from the rows of `X` with labels `y`."""

@@ -1,0 +1,16 @@
+"""Methods on rows keep scikit-learn's contract."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ddlcn.baselines.copar import COPAR
+from ddlcn.baselines.fddl import FDDL
+from ddlcn.baselines.ksvd import LabelConsistentKSVD
+from ddlcn.baselines.representation import RepresentationClassifier
+from ddlcn.baselines.rrc import RobustCoding
+
+
+@parametrize_with_checks(
+    [RepresentationClassifier(), FDDL(3), COPAR(3, 2), LabelConsistentKSVD(3, 3), RobustCoding(turns=1)]
+)
+def test_contract(estimator, check):
+    check(estimator)
