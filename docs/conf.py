@@ -1,0 +1,58 @@
+"""The documentation site: sphinx-build -W -b html docs docs/_build/html"""
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project, author, release = "ddlcn", "The ddlcn developers", metadata.version("ddlcn")
+copyright = "The ddlcn developers, BSD 3-Clause licence"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "reference",
+]
+exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+default_role = "py:obj"  # `name` in a docstring links to what it names
+highlight_language = "text"
+copybutton_exclude = ".linenos, .gp, .go"
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "NDArray": "NDArray"}
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 90
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = f"ddlcn {release}"
+html_static_path, html_css_files = ["_static"], ["site.css"]
+html_copy_source = html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#a3162a", "color-brand-content": "#a3162a"},
+    "dark_css_variables": {"color-brand-primary": "#f4a08c", "color-brand-content": "#f4a08c"},
+}
+pygments_style, pygments_dark_style = "friendly", "github-dark"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "gallery.reading_order",
+    "image_scrapers": ("gallery.pictures",),
+    "abort_on_example_error": True,
+    "notebook_extensions": set(),
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,  # the machine that builds is no benchmark
+}
