@@ -1,10 +1,13 @@
 """The documentation site: sphinx-build -W -b html docs docs/_build/html"""
 
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+os.environ.setdefault("DDLCN_DATA", str(HERE.parents[1] / "shared" / "data"))  # faces, if they are there
 
 project, author, release = "ddlcn", "The ddlcn developers", metadata.version("ddlcn")
 copyright = "The ddlcn developers, BSD 3-Clause licence"
@@ -31,7 +34,8 @@ autodoc_type_aliases = {"ArrayLike": "ArrayLike", "NDArray": "NDArray"}
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 90
 napoleon_google_docstring = False
-napoleon_use_rtype = False
+napoleon_use_rtype, napoleon_use_ivar = False, True
+toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = f"ddlcn {release}"
@@ -48,7 +52,9 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "within_subsection_order": "gallery.reading_order",
     "image_scrapers": ("gallery.pictures",),
+    "capture_repr": (),
     "abort_on_example_error": True,
+    "thumbnail_size": (480, 320),
     "notebook_extensions": set(),
     "download_all_examples": False,
     "show_memory": False,

@@ -53,8 +53,10 @@ for kind in ("cross", "ring", "stripes"):
 
 def run(command):
     """Run a command, and show it with what it said."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    print(f"$ {command}\n{subprocess.run(shlex.split(command), cwd=home.name, check=True, **pipes).stdout}")
+    words = shlex.split(command)
+    done = subprocess.run(words, cwd=home.name, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(f"$ {command}\n{done.stdout}")
+    done.check_returncode()
 
 
 run("ddlcn train shapes -o shapes.ddlcn --train-per-class 8 --jobs 1")

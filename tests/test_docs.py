@@ -43,8 +43,10 @@ def test_paper_map_has_every_equation():
 
 
 def test_public_names_exist_and_are_documented():
+    reference = " ".join(page.read_text() for page in ROOT.glob("docs/api/*.md"))
     for name in ddlcn.__all__:
         assert getattr(ddlcn, name).__doc__
+        assert re.search(rf":: ddlcn\.{name}$", reference, re.M), f"docs/api has no {name}"
     with pytest.raises(AttributeError):
         ddlcn.nothing  # noqa: B018
 
