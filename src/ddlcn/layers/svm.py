@@ -28,8 +28,7 @@ from ddlcn.errors import DDLCNError
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.threads import one_blas_thread
 
-_ALWAYS_GRAM = 4_000  # images; up to here the Gram matrix is the faster way whatever the features
-_LARGEST_GRAM = 10_000  # images; 400 MB
+_LARGEST_GRAM = 10_000  # images; 400 MB. Up to here it is the faster way, whatever the features
 _CLASSES_AT_ONCE = 8  # fills a vector register and, being fixed, makes answers the same on any number of jobs
 C_GRID = (0.1, 1.0, 10.0, 100.0)
 
@@ -43,7 +42,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Weight of the errors; "cv" takes the best of 0.1, 1, 10, 100 by cross-validation on the rows given.
     solver : "auto", "gram" or "coordinates"
         Descend on the Gram matrix of the images, or on their sparse rows; "auto" takes the first for up to
-        4,000 images, or up to 10,000 if they are fewer than features.
+        10,000 images.
     tol : float
         Stop at a duality gap of `tol` times the objective.
     random_state : int or None
@@ -151,9 +150,8 @@ class _Problem:
         self, X: Any, targets: np.ndarray, solver: str, tol: float, seed: int | None, n_jobs: int | None
     ) -> None:
         self.X, self.targets, self.tol, self.seed, self.n_jobs = csr_array(X), targets, tol, seed, n_jobs
-        n_rows, n_features = X.shape
-        few = n_rows <= _ALWAYS_GRAM or n_rows <= min(n_features, _LARGEST_GRAM)
-        self.gram = _gram(self.X, n_jobs) if solver == "gram" or (solver == "auto" and few) else None
+        by_gram = solver == "gram" or (solver == "auto" and X.shape[0] <= _LARGEST_GRAM)
+        self.gram = _gram(self.X, n_jobs) if by_gram else None
 
     def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (k, d), biases and relative duality gaps on all rows."""
