@@ -25,7 +25,9 @@ class Row(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Whether the target is met."""
+        """Whether the target is met; a row without one only informs."""
+        if not self.target:
+            return "–"
         sign, limit, _ = self.target.split()
         met = self.figure >= float(limit) if sign == "≥" else self.figure <= float(limit)
         return "met" if met else "missed"

@@ -20,8 +20,8 @@ PEERS = ("opencv-python-headless", "spams-bin")
 
 def line(part: str, row: Row) -> str:
     """A row of the table; the peer is what the part's `/` names."""
-    unit = row.target.split()[2]
-    cells = part, row.what, row.ours, row.peer, f"{row.figure:.3g} {unit}", row.target, row.verdict, _when()
+    figure = " ".join([f"{row.figure:.3g}", *row.target.split()[2:]])
+    cells = part, row.what, row.ours, row.peer, figure, row.target or "–", row.verdict, _when()
     return f"| {' | '.join(cells)} |"
 
 
