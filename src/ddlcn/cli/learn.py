@@ -52,6 +52,7 @@ def train(
     preset: options.ThePreset = options.Preset.best,
     images_per_class: options.ImagesPerClass = "15",
     atoms_per_class: options.AtomsPerClass = "15",
+    layers: options.Layers = None,
     deeper_atoms: options.DeeperAtoms = "64",
     neighbors: options.Neighbors = "15,10",
     coder: options.TheCoder = None,
@@ -71,7 +72,7 @@ def train(
     model = DDLCNClassifier(
         images_per_class=images_per_class,
         atoms_per_class=atoms_per_class,
-        deeper_atoms=deeper_atoms,
+        deeper_atoms=deeper_atoms if layers is None else layers,
         neighbors=neighbors,
         preset=preset.value,
         coder=coder and coder.value,

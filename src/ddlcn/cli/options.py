@@ -144,6 +144,17 @@ DeeperAtoms = Annotated[
         help="Atoms of layers 2, 3, …; none is one layer.",
     ),
 ]
+Layers = Annotated[
+    Any,
+    _network(
+        "--layers",
+        read=lambda text: (64,) * (_count(text) - 1),
+        give="a whole number from 1",
+        metavar="N",
+        help="So many layers, the deeper ones of 64 atoms each: short for --deeper-atoms.",
+        show_default="2",
+    ),
+]
 Neighbors = Annotated[
     Any,
     _network(
