@@ -71,6 +71,12 @@ def test_every_setting_arrives(run: Run, data: Path, tmp_path: Path) -> None:
     assert expected.items() <= params.items()
 
 
+def test_layers_are_short_for_deeper_atoms(run: Run, data: Path, tmp_path: Path) -> None:
+    for layers, atoms in ((1, ()), (3, (64, 64))):
+        assert run("train", data, "-o", tmp_path / "m", "-q", "2", "--layers", layers).code == 0
+        assert DDLCNClassifier.load(tmp_path / "m").deeper_atoms == atoms
+
+
 def test_broken_images_are_told(run: Run, data: Path, tmp_path: Path) -> None:
     for number in range(5):
         (data / "level" / f"broken{number}.png").write_bytes(b"\x89PNG nonsense")
