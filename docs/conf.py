@@ -14,7 +14,7 @@ copyright = "The ddlcn developers, BSD 3-Clause licence"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
+    "numpydoc",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
@@ -32,9 +32,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {"ArrayLike": "ArrayLike", "NDArray": "NDArray"}
 autodoc_preserve_defaults = True
-python_maximum_signature_line_length = 90
-napoleon_google_docstring = False
-napoleon_use_rtype, napoleon_use_ivar = False, True
+python_maximum_signature_line_length = 110
+numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"

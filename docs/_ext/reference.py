@@ -49,6 +49,11 @@ def keep_formulas(app, what, name, obj, options, lines):
         lines[:] = re.sub(r"(?m)^(\S.*\n)\n(?=    )", r"\1\n::\n\n", "\n".join(lines)).split("\n")
 
 
+def name_aliases(app, what, name, obj, options, *signature):
+    """Names of types as we wrote them; autodoc shows its own wrapper of an alias that stands in a union."""
+    return tuple(part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part) for part in signature)
+
+
 def skip_routing(app, what, name, obj, skip, options):
     """scikit-learn's `set_fit_request` and the like are not ours to explain."""
     return True if re.fullmatch(r"set_\w+_request", name) else None
@@ -60,3 +65,4 @@ def setup(app):
     app.add_directive("methods", Methods)
     app.connect("autodoc-process-docstring", keep_formulas)
     app.connect("autodoc-skip-member", skip_routing)
+    app.connect("autodoc-process-signature", name_aliases)
