@@ -1,6 +1,7 @@
 """Reference from the code itself: commands, methods, and docstrings as they were typed."""
 
 import re
+from functools import reduce
 from importlib import import_module
 
 from sphinx.util.docutils import SphinxDirective
@@ -9,6 +10,12 @@ from typer.main import get_command
 from ddlcn.baselines.registry import METHODS
 from ddlcn.cli import GROUPS
 from ddlcn.cli.app import app as typer_app
+
+PLAIN = (
+    (r"TypeAliasForwardRef\('(\w+)'\)", r"\1"),
+    (r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[~\w+\.(\w+)\]\]", r"NDArray[\1]"),
+    ("<factory>", "..."),
+)
 
 
 class Commands(SphinxDirective):
@@ -49,9 +56,9 @@ def keep_formulas(app, what, name, obj, options, lines):
         lines[:] = re.sub(r"(?m)^(\S.*\n)\n(?=    )", r"\1\n::\n\n", "\n".join(lines)).split("\n")
 
 
-def name_aliases(app, what, name, obj, options, *signature):
-    """Names of types as we wrote them; autodoc shows its own wrapper of an alias that stands in a union."""
-    return tuple(part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part) for part in signature)
+def plain_signature(app, what, name, obj, options, *signature):
+    """Types as we wrote them, where autodoc would show what stands behind them."""
+    return tuple(part and reduce(lambda text, rule: re.sub(*rule, text), PLAIN, part) for part in signature)
 
 
 def skip_routing(app, what, name, obj, skip, options):
@@ -65,4 +72,4 @@ def setup(app):
     app.add_directive("methods", Methods)
     app.connect("autodoc-process-docstring", keep_formulas)
     app.connect("autodoc-skip-member", skip_routing)
-    app.connect("autodoc-process-signature", name_aliases)
+    app.connect("autodoc-process-signature", plain_signature)
