@@ -25,7 +25,7 @@ def main() -> None:
     from benchmarks import report
     from benchmarks.measure import in_new_process, run
 
-    print(*report.HEAD, sep="\n")
+    print(report.machine(), *report.HEAD, sep="\n")  # the commit is that of the start
     for part in chosen.parts or PARTS:
         try:
             lines = [report.line(part, row) for row in in_new_process(run, part, chosen.quick)]

@@ -7,6 +7,7 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import numpy  # noqa: F401  (loads the BLAS that is reported)
 from threadpoolctl import threadpool_info
 
 from benchmarks.measure import Row
@@ -37,7 +38,7 @@ def write(parts: Iterable[str], lines: list[str]) -> None:
     old, _, after = rest.partition(END)
     kept = [each for each in old.splitlines() if _part(each) in order and _part(each) not in ran]
     table = HEAD + sorted(kept + lines, key=lambda each: order.index(_part(each)))
-    DOCUMENT.write_text("\n".join([before + START, _machine(), "", *table, END]) + after)
+    DOCUMENT.write_text("\n".join([before + START, machine(), *table, END]) + after)
 
 
 def _part(line: str) -> str:
@@ -49,7 +50,8 @@ def _when() -> str:
     return f"{date.today()}, {commit[:8]}{'+' * commit.endswith('+')}"
 
 
-def _machine() -> str:
+def machine() -> str:
+    """What the figures depend on besides the code."""
     machine, versions = facts()["machine"], facts()["versions"] | {name: _version(name) for name in PEERS}
     blas = {f"{pool['internal_api']} {pool['version']}, {pool['architecture']}" for pool in threadpool_info()
             if pool["user_api"] == "blas"}  # fmt: skip
