@@ -23,8 +23,12 @@ class Preset:
 PRESETS = {
     # the paper's settings, the authors' where it is silent, and for β, which neither gives, a middle value
     "paper": Preset(),
+    # chosen on training images alone: parts of those of Extended Yale B, AR and MNIST, held out of each other
     "best": Preset(
-        descriptor=DenseSIFT(step=4, min_side=48, contrast_threshold=0.1), min_channel=True, C="cv"
+        descriptor=DenseSIFT(step=4, min_side=64, contrast_threshold=0.1),
+        pyramid=(1, 2, 4, 8),
+        min_channel=True,
+        C="cv",
     ),
 }
 

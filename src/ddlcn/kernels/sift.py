@@ -29,32 +29,40 @@ _COS, _SIN = np.cos(_ANGLES).astype(np.float32), np.sin(_ANGLES).astype(np.float
 
 @kernel
 def _cell_weights(patch):
-    """weights[cell, pixel] = max(0, 1 − |pixel − centre of cell| / cell width)."""
+    """weights[cell, pixel] = max(0, 1 − |pixel − centre of cell| / cell width), and each cell's own pixels."""
     width = patch / N_CELLS
     weights = np.zeros((N_CELLS, patch), np.float32)
+    firsts, lasts = np.full(N_CELLS, patch), np.zeros(N_CELLS, np.int64)
     for cell in range(N_CELLS):
         for pixel in range(patch):
             weights[cell, pixel] = max(0.0, 1 - abs(pixel - (cell + 0.5) * width + 0.5) / width)
-    return weights
+            if weights[cell, pixel] > 0:
+                firsts[cell], lasts[cell] = min(firsts[cell], pixel), pixel + 1
+    return weights, firsts, lasts
 
 
 @kernel
-def _orientation_row(image, y, smooth, slope, energy):
-    """energy[x·8 + a] of image row y: magnitude · max(cos(θ − θ_a), 0)⁹; opposite angles share one cosine."""
-    height, width = image.shape
-    for x in range(width):
-        up2 = image[y - 2, x] if y >= 2 else np.float32(0)
-        up1 = image[y - 1, x] if y >= 1 else np.float32(0)
-        down1 = image[y + 1, x] if y + 1 < height else np.float32(0)
-        down2 = image[y + 2, x] if y + 2 < height else np.float32(0)
-        smooth[x + 2] = _SMOOTH[0] * (up2 + down2) + _SMOOTH[1] * (up1 + down1) + _SMOOTH[2] * image[y, x]
-        slope[x + 2] = _SLOPE[0] * (up2 - down2) + _SLOPE[1] * (up1 - down1)
-    for x in range(width):  # differences first: flat areas cancel exactly
-        gx = _SLOPE[0] * (smooth[x] - smooth[x + 4]) + _SLOPE[1] * (smooth[x + 1] - smooth[x + 3])
-        gy = (
-            _SMOOTH[0] * (slope[x] + slope[x + 4])
-            + _SMOOTH[1] * (slope[x + 1] + slope[x + 3])
-            + _SMOOTH[2] * slope[x + 2]
+def _orientation_column(turned, x, smooth, slope, energy):
+    """energy[y·8 + a] of image column x: magnitude · max(cos(θ − θ_a), 0)⁹; opposite angles share a cosine.
+
+    `turned` is the image transposed, so that a column lies in one piece.
+    """
+    width, height = turned.shape
+    for y in range(height):
+        left2 = turned[x - 2, y] if x >= 2 else np.float32(0)
+        left1 = turned[x - 1, y] if x >= 1 else np.float32(0)
+        right1 = turned[x + 1, y] if x + 1 < width else np.float32(0)
+        right2 = turned[x + 2, y] if x + 2 < width else np.float32(0)
+        smooth[y + 2] = (
+            _SMOOTH[0] * (left2 + right2) + _SMOOTH[1] * (left1 + right1) + _SMOOTH[2] * turned[x, y]
+        )
+        slope[y + 2] = _SLOPE[0] * (left2 - right2) + _SLOPE[1] * (left1 - right1)
+    for y in range(height):  # differences first: flat areas cancel exactly
+        gy = _SLOPE[0] * (smooth[y] - smooth[y + 4]) + _SLOPE[1] * (smooth[y + 1] - smooth[y + 3])
+        gx = (
+            _SMOOTH[0] * (slope[y] + slope[y + 4])
+            + _SMOOTH[1] * (slope[y + 1] + slope[y + 3])
+            + _SMOOTH[2] * slope[y + 2]
         )
         magnitude = np.sqrt(gx * gx + gy * gy)
         inverse = np.float32(0)
@@ -65,62 +73,77 @@ def _orientation_row(image, y, smooth, slope, energy):
             square = cosine * cosine
             fourth = square * square
             value = fourth * fourth * cosine * magnitude
-            energy[x * N_ORIENTATIONS + a] = max(value, np.float32(0))
-            energy[x * N_ORIENTATIONS + a + N_ORIENTATIONS // 2] = max(-value, np.float32(0))
+            energy[y * N_ORIENTATIONS + a] = max(value, np.float32(0))
+            energy[y * N_ORIENTATIONS + a + N_ORIENTATIONS // 2] = max(-value, np.float32(0))
+
+
+@kernel
+def _weighted_sum(vectors, start, weights, first, last, out):
+    """out = Σ weights[pixel] · vectors[start + pixel] over a cell's pixels."""
+    out[:] = 0
+    for pixel in range(first, last):
+        weight, vector = weights[pixel], vectors[start + pixel]
+        for d in range(out.size):
+            out[d] += weight * vector[d]
 
 
 @kernel
 def _normalise(values, threshold):
     """Norm of at least `threshold`: unit length, clipped, unit length again. Below: clipped, left short."""
-    norm = np.sqrt((values * values).sum())
+    energy = np.float32(0)
+    for d in range(values.size):
+        energy += values[d] * values[d]
+    norm = np.sqrt(energy)
     strong = norm >= threshold and norm > 0
     scale = np.float32(1) / norm if strong else np.float32(1)
+    energy = np.float32(0)
     for d in range(values.size):
         values[d] = min(values[d] * scale, CLIP)
+        energy += values[d] * values[d]
     if strong:
-        values *= np.float32(1) / np.sqrt((values * values).sum())
+        scale = np.float32(1) / np.sqrt(energy)
+        for d in range(values.size):
+            values[d] *= scale
 
 
 @kernel
 def dense_sift(image, patch, step, threshold):
-    """Descriptors (n, 128) of all patches, row by row; angle runs fastest, then y-cell, then x-cell."""
+    """Descriptors (n, 128) of all patches, row by row; angle runs fastest, then y-cell, then x-cell.
+
+    Sums over x run along whole columns of energies, sums over y along whole rows of x-cells: both are long.
+    """
     height, width = image.shape
     top, left = ((height - patch) % step) // 2, ((width - patch) % step) // 2
     n_y, n_x = (height - patch) // step + 1, (width - patch) // step + 1
-    weights = _cell_weights(patch)
-    smooth, slope = np.zeros(width + 4, np.float32), np.zeros(width + 4, np.float32)  # zero beyond the border
-    energy = np.empty(width * N_ORIENTATIONS, np.float32)
+    weights, firsts, lasts = _cell_weights(patch)
     part = N_CELLS * N_ORIENTATIONS
-    rows = np.zeros((height, n_x * part), np.float32)  # energy of each image row in each patch's x-cells
-    for y in range(height):
-        _orientation_row(image, y, smooth, slope, energy)
-        for ix in range(n_x):
-            for cell in range(N_CELLS):
-                cells = rows[y, ix * part + cell * N_ORIENTATIONS : ix * part + (cell + 1) * N_ORIENTATIONS]
-                for pixel in range(patch):
-                    weight = weights[cell, pixel]
-                    if weight > 0:
-                        start = (left + ix * step + pixel) * N_ORIENTATIONS
-                        for a in range(N_ORIENTATIONS):
-                            cells[a] += weight * energy[start + a]
+
+    turned = np.ascontiguousarray(image.T)
+    smooth, slope = np.zeros(height + 4, np.float32), np.zeros(height + 4, np.float32)  # zero past the border
+    energy = np.empty((width, height * N_ORIENTATIONS), np.float32)
+    for x in range(width):
+        _orientation_column(turned, x, smooth, slope, energy[x])
+
+    rows = np.empty((height, n_x * part), np.float32)  # energy of each image row in each patch's x-cells
+    column = np.empty(height * N_ORIENTATIONS, np.float32)
+    for ix in range(n_x):
+        for cell in range(N_CELLS):
+            _weighted_sum(energy, left + ix * step, weights[cell], firsts[cell], lasts[cell], column)
+            place = ix * part + cell * N_ORIENTATIONS
+            for y in range(height):
+                for a in range(N_ORIENTATIONS):
+                    rows[y, place + a] = column[y * N_ORIENTATIONS + a]
 
     out = np.empty((n_y * n_x, N_CELLS * part), np.float32)
     summed = np.empty(n_x * part, np.float32)
     for iy in range(n_y):
-        for cell_y in range(N_CELLS):
-            summed[:] = 0
-            for pixel in range(patch):
-                weight = weights[cell_y, pixel]
-                if weight > 0:
-                    row = rows[top + iy * step + pixel]
-                    for d in range(n_x * part):
-                        summed[d] += weight * row[d]
+        for cell in range(N_CELLS):
+            _weighted_sum(rows, top + iy * step, weights[cell], firsts[cell], lasts[cell], summed)
             for ix in range(n_x):
                 for cell_x in range(N_CELLS):
+                    place, source = cell_x * part + cell * N_ORIENTATIONS, ix * part + cell_x * N_ORIENTATIONS
                     for a in range(N_ORIENTATIONS):
-                        out[iy * n_x + ix, cell_x * part + cell_y * N_ORIENTATIONS + a] = summed[
-                            ix * part + cell_x * N_ORIENTATIONS + a
-                        ]
+                        out[iy * n_x + ix, place + a] = summed[source + a]
     for i in range(out.shape[0]):
         _normalise(out[i], threshold)
     return out

@@ -196,7 +196,8 @@ def _learn(
             break
         l1ball.update_atoms(atoms, products, samples)
         unused = np.flatnonzero(np.diag(products) <= l1ball.TINY)
-        worst = np.argsort(-losses, kind="stable")[: len(unused)]
-        lengths = np.linalg.norm(Y[worst], axis=1, keepdims=True)
-        atoms[unused[: len(worst)]] = Y[worst] / np.maximum(lengths, 1e-12)
+        if len(unused):
+            worst = np.argsort(-losses, kind="stable")[: len(unused)]
+            lengths = np.linalg.norm(Y[worst], axis=1, keepdims=True)
+            atoms[unused[: len(worst)]] = Y[worst] / np.maximum(lengths, 1e-12)
     return atoms.astype(np.float32), path

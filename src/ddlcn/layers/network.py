@@ -139,7 +139,7 @@ class Network:
             found.append(
                 self._row(Codes(codes.indices[own], codes.values[own]), image.positions, image.shape)
             )
-        indptr = np.cumsum([0] + [len(columns) for columns, _ in found])
+        indptr = np.cumsum([0] + [len(columns) for columns, _ in found], dtype=np.int32)
         columns, data = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return csr_array((data, columns, indptr), shape=(len(images), self.n_features))
 

@@ -29,6 +29,7 @@ from ddlcn.kernels import svm as kernels
 from ddlcn.layers.threads import one_blas_thread
 
 _LARGEST_GRAM = 10_000  # images; 400 MB. Up to here it is the faster way, whatever the features
+_SPARSE = 0.04  # share of entries below which a sparse product of the rows is the faster one
 _CLASSES_AT_ONCE = 8  # fills a vector register and, being fixed, makes answers the same on any number of jobs
 C_GRID = (0.1, 1.0, 10.0, 100.0)
 
@@ -246,9 +247,11 @@ def _descend(
 
 
 def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
-    """X Xᵀ + 1 in the precision of X, a block of columns made dense at a time, the blocks summed in order."""
+    """X Xᵀ + 1 in the precision of X; of rows that are not very sparse by dense blocks, summed in order."""
     X.sort_indices()
     n_rows, n_columns = X.shape
+    if X.nnz < _SPARSE * n_rows * n_columns:
+        return (X @ X.T).toarray() + X.dtype.type(1)
     width = max(256, 8_000_000 // n_rows)
     blocks = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
         delayed(_block_product)(X, start, min(start + width, n_columns))
