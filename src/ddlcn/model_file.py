@@ -177,7 +177,11 @@ def _restore(
     )
 
     svm = model.svm_ = LinearSVM(C=header["svm"]["C"])
-    svm.classes_, svm.coef_, svm.intercept_ = model.classes_, tensors["svm.coef"], tensors["svm.intercept"]
+    svm.classes_, svm.coef_, svm.intercept_ = (
+        model.classes_,
+        np.asfortranarray(tensors["svm.coef"]),
+        tensors["svm.intercept"],
+    )
     svm.C_, svm.scale_ = float(header["svm"]["C"]), float(header["svm"]["scale"])
     _expect(0 < svm.scale_ < np.inf, "its scale is no positive number")
     svm.duality_gap_ = np.array(header["svm"]["duality_gap"], dtype=float)

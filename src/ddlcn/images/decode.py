@@ -219,7 +219,9 @@ def _grey(pixels: NDArray[Any], value_range: tuple[float, float]) -> NDArray[np.
 
 
 def _weigh(pixels: NDArray[Any], low: float, high: float) -> NDArray[Any]:
-    scaled = (pixels.astype(np.result_type(pixels, np.float32)) - low) / (high - low)
+    scaled = pixels.astype(np.result_type(pixels, np.float32), copy=False)
+    if (low, high) != (0, 1):
+        scaled = (scaled - low) / (high - low)
     if scaled.ndim == 2:
         return scaled
     *colours, alpha = np.moveaxis(scaled, 2, 0) if scaled.shape[2] == 4 else (*np.moveaxis(scaled, 2, 0), 1)

@@ -24,7 +24,7 @@ def _workspace(n_atoms, n_features):
 
 @kernel
 def _code(gram, corr, energy, radius, corners, rooms, L, residual, m):
-    """Code of one sample from corr = D y and energy = ‖y‖², starting with m corners held, or the best if none.
+    """Code of one sample from corr = D y and energy = ‖y‖², starting with m corners, or the best if none.
 
     Returns the number of corners held in the end; their weights are in rooms[0].
     """

@@ -50,13 +50,15 @@ def _limit(y, distances, k, minima):
 
 
 @kernel
-def _nearest(y, V, squares, products, k, distances, candidates, minima, best, order):
+def _nearest(y, V, squares, products, k, exact, distances, candidates, minima, best, order):
     """order[:k] = the k nearest atoms, best[:k] = their squared distances; ties by smaller index."""
     n_atoms, n_candidates = squares.size, 0
     for j in range(n_atoms):
         distances[j] = squares[j] - np.float32(2) * products[j]
+    limit = np.float32(np.inf)
     if n_atoms > GROUPS >= 2 * k:
         limit = _limit(y, distances, k, minima)
+    if n_atoms > 16 * GROUPS >= 32 * k:
         for g in range(GROUPS):
             if minima[g] <= limit:
                 for j in range(g, n_atoms, GROUPS):
@@ -64,13 +66,15 @@ def _nearest(y, V, squares, products, k, distances, candidates, minima, best, or
                     n_candidates += distances[j] <= limit
     else:
         for j in range(n_atoms):
-            candidates[j] = j
-        n_candidates = n_atoms
+            candidates[n_candidates] = j
+            n_candidates += distances[j] <= limit
+    for d in range(y.size):
+        exact[d] = y[d]
     filled = 0
     for c in range(n_candidates):
         j, distance = candidates[c], 0.0
         for d in range(y.size):
-            difference = np.float64(V[j, d]) - np.float64(y[d])
+            difference = np.float64(V[j, d]) - exact[d]
             distance += difference * difference
         if filled < k or distance < best[k - 1] or (distance == best[k - 1] and j < order[k - 1]):
             slot = min(filled, k - 1)
@@ -201,6 +205,7 @@ def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, 
 def encode(Y, V, squares, apart, products, k, beta, epsilon, indices, values):
     """Codes of the rows of Y into `indices` and `values`; exact if beta ≥ 0, else LLC with `epsilon`."""
     n_atoms = squares.size
+    exact = np.empty(Y.shape[1])
     distances, minima = np.empty(n_atoms, np.float32), np.empty(GROUPS, np.float32)
     candidates, order = np.empty(n_atoms + 1, np.int64), np.empty(k, np.int64)
     active, inside, best, inverse = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k), np.empty(k)
@@ -208,7 +213,7 @@ def encode(Y, V, squares, apart, products, k, beta, epsilon, indices, values):
     gamma, ones, pull = np.empty(k), np.empty(k), np.empty(k)
     target, signs, penalty = np.empty(k), np.empty(k), np.empty(k)
     for n in range(Y.shape[0]):
-        _nearest(Y[n], V, squares, products[n], k, distances, candidates, minima, best, order)
+        _nearest(Y[n], V, squares, products[n], k, exact, distances, candidates, minima, best, order)
         trace = _local_gram(V, order, best, apart, C)
         if trace <= 0:  # all neighbours are the descriptor itself
             gamma[:] = 0.0

@@ -29,7 +29,7 @@ _COS, _SIN = np.cos(_ANGLES).astype(np.float32), np.sin(_ANGLES).astype(np.float
 
 @kernel
 def _cell_weights(patch):
-    """weights[cell, pixel] = max(0, 1 − |pixel − centre of cell| / cell width), and each cell's own pixels."""
+    """weights[cell, pixel] = max(0, 1 − |pixel − centre of cell| / cell width), and each cell's pixels."""
     width = patch / N_CELLS
     weights = np.zeros((N_CELLS, patch), np.float32)
     firsts, lasts = np.full(N_CELLS, patch), np.zeros(N_CELLS, np.int64)

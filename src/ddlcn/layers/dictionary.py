@@ -19,7 +19,6 @@ from ddlcn.errors import DDLCNError
 from ddlcn.kernels import l1ball
 from ddlcn.layers.threads import one_blas_thread
 
-
 _ENOUGH = 50  # samples an atom
 
 
@@ -38,7 +37,8 @@ class L1BallDictionary(TransformerMixin, BaseEstimator):
     """A dictionary under the L1-ball constraint (Eqs. 2 to 4), by alternating exact minimisation.
 
     Each pass codes all samples exactly (homotopy) and then minimises over each atom in turn, so the
-    objective never rises. Where samples are many, a quarter of them is learnt first. Atoms that no sample uses are moved to the samples that are explained worst.
+    objective never rises. Where samples are many, a quarter of them is learnt first. Atoms that no sample
+    uses are moved to the samples that are explained worst.
 
     Parameters
     ----------

@@ -159,7 +159,8 @@ class _Problem:
         everything = np.arange(len(self.targets))
         alphas, _, gaps = self._descend(everything, C, self.tol, np.zeros(self.targets.shape))
         duals = self.targets * alphas
-        return (self.X.T @ duals).T.astype(self.X.dtype, order="C"), duals.sum(axis=0), gaps
+        # column by column, as products with sparse rows read it
+        return (self.X.T @ duals).T.astype(self.X.dtype, order="F"), duals.sum(axis=0), gaps
 
     def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
         """For each C, scores of each row by a model trained without its fold; fold −1 is never held out."""
@@ -275,7 +276,7 @@ def _block_product(X: csr_array, start: int, stop: int) -> np.ndarray:
 def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Fold of each row: 3 folds, each class dealt evenly; the only row of a class is never held out (−1).
 
-    Of more than 5,000 rows a fifth is held out once, the rest (−1) always train: it is enough to calibrate on.
+    Of more than 5,000 rows a fifth is held out once, the rest (−1) always train: enough to calibrate on.
     """
     folds, n_folds = np.empty(len(codes), np.int64), 3 if len(codes) <= 5000 else 5
     for c in range(codes.max() + 1):
