@@ -82,7 +82,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> LinearSVM:
+    def fit(self, X: Any, y: ArrayLike) -> LinearSVM:
         """Train on the rows of `X` (dense or CSR) with labels `y`."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float32, np.float64))
         check_classification_targets(y)
@@ -120,18 +120,18 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         _, _, C, scale = max(results)
         return C, scale
 
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
+    def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances to the margins, a column for each class (one-dimensional for two classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=False)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """The label with the largest score."""
         return self.labels(self.decision_function(X))
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities of the classes."""
         return self.probabilities(self.decision_function(X))
 
