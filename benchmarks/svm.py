@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.data import task
 from benchmarks.measure import Row, race, spell, timed
 from ddlcn import DDLCNClassifier
-from ddlcn.layers.svm import _Problem
+from ddlcn.layers.descent import Problem
 from ddlcn.layers.threads import one_blas_thread
 
 C, GAP = 1.0, 1e-6
@@ -54,7 +54,7 @@ def _compare(what: str, images: Any, p: int, target: str, repeats: int) -> Row:
 
 def _ours(X: csr_array, targets: np.ndarray, gap: float, solver: str = "auto") -> tuple[np.ndarray, ...]:
     with one_blas_thread():
-        return _Problem(X, targets, solver, gap, 0, 1).solve(C)
+        return Problem(X, targets, solver, gap, 0, 1).solve(C)
 
 
 def _primal(X: csr_array, targets: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
