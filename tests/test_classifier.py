@@ -42,7 +42,12 @@ def files(digits, tmp_path_factory):
 BRIGHTNESS = DenseSIFT(contrast_threshold=100.0)
 
 
-@parametrize_with_checks([DDLCNClassifier(image_shape=(1, -1), descriptor=BRIGHTNESS)])
+@parametrize_with_checks(
+    [
+        DDLCNClassifier(image_shape=(1, -1), descriptor=BRIGHTNESS),
+        DDLCNClassifier(image_shape=(-1, 1), preset="paper"),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

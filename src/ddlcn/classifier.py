@@ -136,6 +136,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = self.image_shape is not None
         tags.transformer_tags.preserves_dtype = []
+        # points are no pictures: brightness is all they have, and the presets normalise it away
+        tags.classifier_tags.poor_score = self.descriptor is None
         tags.input_tags.three_d_array = tags.input_tags.string = self.image_shape is None
         return tags
 
