@@ -78,7 +78,7 @@ def test_second_layer_by_slot(n_zero):
     values = np.array([[0.5, -0.25, 0.75]], np.float32)
     values[:, :n_zero] = 0
     codes = Codes(np.array([[4, 7, 9]], np.int32), values)
-    columns, data = network._row(codes, np.zeros((1, 2), np.float32), (16, 16))
+    columns, data = network._row(codes, network.pyramid.cells(np.zeros((1, 2)), (16, 16)))
     row = np.zeros(network.n_features)
     row[columns] = data
     g = ReleasedCoder(2).encode(V, U).dense(6)

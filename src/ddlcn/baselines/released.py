@@ -84,18 +84,16 @@ class ReleasedNetwork(Network):
         """Length of an image feature: s1 + 15·s2 a cell."""
         return self.pyramid.n_cells * (len(self.dictionaries[0]) + self._slots * len(self.dictionaries[1]))
 
-    def _row(
-        self, codes: Codes, positions: np.ndarray, shape: tuple[int, int]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _row(self, codes: Codes, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         gamma = codes.dense(len(self.dictionaries[0]))
         full = (codes.values != 0).all(axis=1, keepdims=True)
         atoms = np.where(full, codes.indices, np.arange(self._slots))
         placed = np.take_along_axis(gamma, atoms, axis=1)[:, :, None] * self.tables[0][atoms]
         every = np.hstack([gamma, placed.reshape(len(gamma), -1)])
         pooled = np.zeros((self.pyramid.n_cells, every.shape[1]), np.float32)
-        for cells in self.pyramid.cells(positions, shape).T:
-            order = np.argsort(cells, kind="stable")
-            found, starts = np.unique(cells[order], return_index=True)
+        for level in cells.T:
+            order = np.argsort(level, kind="stable")
+            found, starts = np.unique(level[order], return_index=True)
             pooled[found] = np.maximum.reduceat(every[order], starts)
         columns = np.flatnonzero(pooled).astype(np.int32)
         values = pooled.ravel()[columns]

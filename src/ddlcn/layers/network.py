@@ -132,22 +132,19 @@ class Network:
 
     def _rows(self, images: list[Descriptors]) -> csr_array:
         codes = self.encode(np.concatenate([image.values for image in images]))
-        found = []
-        start = 0
+        found, start, positions = [], 0, None
         for image in images:
             own = slice(start, start := start + len(image.values))
-            found.append(
-                self._row(Codes(codes.indices[own], codes.values[own]), image.positions, image.shape)
-            )
+            if image.positions is not positions:  # images of one shape share them
+                positions, cells = image.positions, self.pyramid.cells(image.positions, image.shape)
+            found.append(self._row(Codes(codes.indices[own], codes.values[own]), cells))
         indptr = np.cumsum([0] + [len(columns) for columns, _ in found], dtype=np.int32)
         columns, data = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return csr_array((data, columns, indptr), shape=(len(images), self.n_features))
 
-    def _row(
-        self, codes: Codes, positions: np.ndarray, shape: tuple[int, int]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _row(self, codes: Codes, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Columns and values of one image's feature."""
-        maximum, minimum = self.pyramid.pool(codes, positions, shape, len(self.dictionaries[0]))
+        maximum, minimum = self.pyramid.pool_cells(codes, cells, len(self.dictionaries[0]))
         if self.expand:
             row = self._expanded(maximum, minimum)
             columns = np.flatnonzero(row).astype(np.int32)

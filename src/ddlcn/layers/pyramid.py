@@ -50,7 +50,11 @@ class SpatialPyramid(BaseEstimator):
         self, codes: Codes, positions: np.ndarray, shape: tuple[int, int], n_atoms: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Signed maximum and minimum of each atom's codes in each cell: two (n_cells, n_atoms) arrays."""
+        return self.pool_cells(codes, self.cells(positions, shape), n_atoms)
+
+    def pool_cells(self, codes: Codes, cells: np.ndarray, n_atoms: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same for cells given by `cells`, which images of one shape share."""
         maximum = np.empty((self.n_cells, n_atoms), np.float32)
         minimum = np.empty_like(maximum)
-        pooling.pool(codes.indices, codes.values, self.cells(positions, shape), maximum, minimum)
+        pooling.pool(codes.indices, codes.values, cells, maximum, minimum)
         return maximum, minimum

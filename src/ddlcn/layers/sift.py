@@ -6,6 +6,7 @@ weighting, 4 × 4 cells, clipping at 0.2, and descriptors of low contrast left s
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -83,19 +84,10 @@ class DenseSIFT(BaseEstimator):
     def transform(self, image: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
         """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
         grey = self.resize(read_grey(image, value_range=value_range))
-        values, positions, sizes = [], [], []
-        for size in self.patch_sizes:
-            values.append(dense_sift(grey, size, self.step, np.float32(self.contrast_threshold)))
-            rows, columns = (_patch_starts(side, size, self.step) for side in grey.shape)
-            corners = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-            positions.append(corners + np.float32((size - 1) / 2))
-            sizes.append(np.full(len(corners), size, np.int32))
-        return Descriptors(
-            np.concatenate(values),
-            np.concatenate(positions, dtype=np.float32),
-            (grey.shape[0], grey.shape[1]),
-            np.concatenate(sizes),
-        )
+        shape, threshold = (grey.shape[0], grey.shape[1]), np.float32(self.contrast_threshold)
+        values = [dense_sift(grey, size, self.step, threshold) for size in self.patch_sizes]
+        positions, sizes = _grid(shape, self.patch_sizes, self.step)
+        return Descriptors(np.concatenate(values), positions, shape, sizes)
 
     def resize(self, grey: np.ndarray) -> np.ndarray:
         """The image at the size that is worked on."""
@@ -109,6 +101,16 @@ class DenseSIFT(BaseEstimator):
         return np.asarray(resized, dtype=np.float32)
 
 
-def _patch_starts(side: int, patch: int, step: int) -> np.ndarray:
-    """First pixels of the patches along a side, centred."""
-    return np.arange((side - patch) % step // 2, side - patch + 1, step)
+@lru_cache(maxsize=256)
+def _grid(shape: tuple[int, int], patch_sizes: tuple[int, ...], step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Centres and sizes of the patches, in centred grids; images of one shape share them."""
+    positions, sizes = [], []
+    for size in patch_sizes:
+        rows, columns = (np.arange((side - size) % step // 2, side - size + 1, step) for side in shape)
+        corners = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+        positions.append(corners + np.float32((size - 1) / 2))
+        sizes.append(np.full(len(corners), size, np.int32))
+    found = np.concatenate(positions, dtype=np.float32), np.concatenate(sizes)
+    for array in found:
+        array.setflags(write=False)
+    return found
