@@ -69,6 +69,8 @@ def train(
 
     if report and not train_per_class:
         raise DDLCNError("--report is about a test; hold images out for one with --train-per-class")
+    if learning_curve and not report:
+        raise DDLCNError("--learning-curve is drawn in a report; say where with --report DIR")
     model = DDLCNClassifier(
         images_per_class=images_per_class,
         atoms_per_class=atoms_per_class,
