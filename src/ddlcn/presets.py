@@ -23,7 +23,7 @@ class Preset:
 PRESETS = {
     # the paper's settings, the authors' where it is silent, and for β, which neither gives, a middle value
     "paper": Preset(),
-    # chosen on training images alone: parts of those of Extended Yale B, AR and MNIST, held out of each other
+    # chosen on held-out parts of training images (a few splits of Extended Yale B and AR, MNIST's training set)
     "best": Preset(
         descriptor=DenseSIFT(step=4, min_side=64, contrast_threshold=0.1),
         pyramid=(1, 2, 4, 8),
