@@ -23,7 +23,7 @@ class Preset:
 PRESETS = {
     # the paper's settings, the authors' where it is silent, and for β, which neither gives, a middle value
     "paper": Preset(),
-    # chosen on held-out parts of training images (a few splits of Extended Yale B and AR, MNIST's training set)
+    # chosen on held-out parts of training images (splits of Extended Yale B and AR, MNIST)
     "best": Preset(
         descriptor=DenseSIFT(step=4, min_side=64, contrast_threshold=0.1),
         pyramid=(1, 2, 4, 8),
