@@ -178,3 +178,10 @@ def test_unwritable_places(model, tmp_path):
         model.save(tmp_path / "no" / "such" / "folder.ddlcn")
     with pytest.raises(DDLCNError, match="can't write"):
         model.save(tmp_path)
+
+
+def test_the_same_training_gives_the_same_file(tmp_path):
+    images, labels = np.random.default_rng(0).random((12, 20, 20)), np.repeat(["a", "b"], 6)
+    for name in ("first", "again"):
+        DDLCNClassifier(2, 2, (4,), preset="paper").fit(images, labels).save(tmp_path / name)
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "again").read_bytes()

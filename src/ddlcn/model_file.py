@@ -1,6 +1,7 @@
 """One safe file a model: tensors in safetensors, everything else as JSON in its header. Never pickle.
 
-The file holds what answers depend on, spelt out, so that a later version of a preset changes no old model.
+The file holds what answers depend on, spelt out, so that a later version of a preset changes no old model;
+and nothing else, so that the same training gives the same file, byte for byte.
 """
 
 from __future__ import annotations
@@ -54,7 +55,6 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "n_train": model.n_train_,
         "n_features_in": getattr(model, "n_features_in_", None),
         "svm": {"C": svm.C_, "scale": svm.scale_, "duality_gap": svm.duality_gap_.tolist()},
-        "timings": dict(model.timings_),
     }
     tensors = {f"dictionary.{i}": atoms for i, atoms in enumerate(network.dictionaries)}
     tensors |= {"svm.coef": np.ascontiguousarray(svm.coef_), "svm.intercept": svm.intercept_}
@@ -151,7 +151,7 @@ def _restore(
     model.n_train_ = int(header["n_train"])
     if header["n_features_in"] is not None:
         model.n_features_in_ = int(header["n_features_in"])
-    model.timings_ = Stopwatch(header["timings"])
+    model.timings_ = Stopwatch()
     model.classes_ = np.array(header["classes"], dtype=np.dtype(header["classes_dtype"]))
     _expect(model.classes_.ndim == 1 and model.classes_.dtype.kind in "biufU", "its classes are no labels")
     _expect(len(np.unique(model.classes_)) == len(model.classes_) >= 2, "its classes are not distinct")

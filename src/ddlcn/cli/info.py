@@ -8,7 +8,7 @@ from rich.table import Table
 
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
-from ddlcn.cli.terminal import console, in_seconds, printable, show_json
+from ddlcn.cli.terminal import console, printable, show_json
 
 if TYPE_CHECKING:
     from ddlcn import DDLCNClassifier
@@ -41,7 +41,6 @@ def _facts(path: Path, model: "DDLCNClassifier") -> dict[str, Any]:
         "format": read_format(path),
         "classes": model.classes_.tolist(),
         "n_train": model.n_train_,
-        "timings": dict(model.timings_),
         "layers": [
             {
                 "atoms": len(atoms),
@@ -63,7 +62,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("model", f"{facts['model']}, {decimal(facts['bytes'])}, format {facts['format']}"),
         ("classes", f"{len(classes)}: {', '.join(classes[:12])}{', …' if len(classes) > 12 else ''}"),
-        ("trained on", f"{facts['n_train']} images, {in_seconds(facts['timings'])}"),
+        ("trained on", f"{facts['n_train']} images"),
         *((f"layer {depth}", _words(layer)) for depth, layer in enumerate(facts["layers"], start=1)),
         ("descriptor", _words(facts["descriptor"])),
         ("pyramid", " + ".join(f"{side}×{side}" for side in facts["pyramid"])),
