@@ -106,7 +106,12 @@ class LabelConsistentKSVD(ScoringClassifier):
         return learner.fit(Y).components_
 
     def _encode(self, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
-        return _dictlearn().sparse_encode(Y, D, algorithm="omp", n_nonzero_coefs=min(self.sparsity, len(D)))
+        return omp_codes(Y, D, self.sparsity)
+
+
+def omp_codes(Y: np.ndarray, D: np.ndarray, sparsity: int) -> np.ndarray:
+    """Orthogonal matching pursuit: codes of at most so many entries of the rows of Y over the rows of D."""
+    return _dictlearn().sparse_encode(Y, D, algorithm="omp", n_nonzero_coefs=min(sparsity, *D.shape))
 
 
 def ridge_fit(X: np.ndarray, Y: np.ndarray, penalty: float) -> np.ndarray:

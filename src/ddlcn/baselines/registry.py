@@ -19,6 +19,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
+from ddlcn.baselines.bayesian import BayesianDictionary
 from ddlcn.baselines.codebook import CodebookFeatures, MeanPyramid
 from ddlcn.baselines.coders import KernelCoder, LaplacianCoder, LassoCoder
 from ddlcn.baselines.copar import COPAR
@@ -75,14 +76,17 @@ def _lcksvd(**weights: Any) -> Callable:
 
 
 def _bases(n_neighbors: int) -> Callable:
-    """Locality-constrained codes over 15 faces a person, as many as SRC gets in the same tables."""
-    coder = LLCCoder(n_neighbors)
-    return _faces(lambda p, q, seed: RepresentationClassifier(clone(coder), 15, seed))
+    """Locality-constrained codes over p faces a person, as SRC."""
+    return _faces(lambda p, q, seed: RepresentationClassifier(LLCCoder(n_neighbors), p, seed))
+
+
+def _bayesian(joint: bool) -> Callable:
+    return _faces(lambda p, q, seed: BayesianDictionary(joint, q, random_state=seed))
 
 
 def _csdl(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
     faces = RandomFaces(power=0.5, random_state=seed)
-    return make_pipeline(faces, RepresentationClassifier(None, None, seed, atoms_per_class=q))
+    return make_pipeline(faces, RepresentationClassifier(LassoCoder(0.003), None, seed, atoms_per_class=q))
 
 
 def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Callable:
@@ -121,11 +125,11 @@ METHODS: dict[str, Method] = {
         "sparse codes that neighbours share", _codebook(LaplacianCoder(0.15, absolute=True)), ""
     ),
     "kc": Method("kernel codebook of 1024, mean-pooled", _codebook(KernelCoder(), MeanPyramid()), ""),
-    "llc-30": Method("LLC with 30 local bases on random faces", _bases(30), ""),
-    "llc-70": Method("LLC with 70 local bases on random faces", _bases(70), ""),
+    "llc-30": Method("LLC with 30 local bases on random faces", _bases(30), "p"),
+    "llc-70": Method("LLC with 70 local bases on random faces", _bases(70), "p"),
     "src": Method(
         "sparse representation over p faces a person",
-        _faces(lambda p, q, seed: RepresentationClassifier(None, p, seed)),
+        _faces(lambda p, q, seed: RepresentationClassifier(LassoCoder(0.003), p, seed)),
         "p",
     ),
     "k-svd": Method("K-SVD and ridge on random faces", _ksvd(), "q"),
@@ -134,11 +138,13 @@ METHODS: dict[str, Method] = {
     "lc-ksvd2": Method("label-consistent K-SVD", _lcksvd(consistency=4e-6, fidelity=1e-6)),
     "fddl": Method("Fisher discrimination dictionaries", _faces(lambda p, q, seed: FDDL(q)), "q"),
     "dl-copar": Method("shared and class dictionaries", _faces(lambda p, q, seed: COPAR(q)), "q"),
+    "dbdl": Method("Bayesian dictionary, then its classifier", _bayesian(joint=False), "q"),
+    "jbdc": Method("Bayesian dictionary and classifier together", _bayesian(joint=True), "q"),
     "csdl-src": Method("SRC over q learnt faces a person, on square roots of pixels", _csdl, "q"),
     "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: dictionary_pairs(q, seed)), "q"),
     "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
     "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
-    "rrc-l1": Method("robust coding of small images", _rows(Pixels(48), RobustCoding()), ""),
+    "rrc-l1": Method("robust coding on 300 eigenfaces", _rows(Pixels(54), RobustCoding()), ""),
     "nearest": Method("nearest neighbour on pixels", _rows(Pixels(), KNeighborsClassifier(1)), ""),
     "ridge": Method("ridge regression of labels on pixels", _rows(Pixels(), RidgeClassifier()), ""),
     "svm": Method("linear SVM on pixels", _rows(Pixels(), LinearSVM(C="cv")), ""),
