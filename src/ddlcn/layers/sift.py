@@ -7,7 +7,7 @@ weighting, 4 × 4 cells, clipping at 0.2, and descriptors of low contrast left s
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil
+from math import ceil, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,10 @@ from PIL import Image
 from sklearn.base import BaseEstimator
 
 from ddlcn.errors import DDLCNError
-from ddlcn.images import read_grey
+from ddlcn.images import MAX_PIXELS, read_grey
 from ddlcn.kernels.sift import dense_sift
+
+MAX_PATCHES = 1 << 23  # of an image: 4 GB of descriptors
 
 
 class Descriptors(NamedTuple):
@@ -85,6 +87,12 @@ class DenseSIFT(BaseEstimator):
         """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
         grey = self.resize(read_grey(image, value_range=value_range))
         shape, threshold = (grey.shape[0], grey.shape[1]), np.float32(self.contrast_threshold)
+        patches = sum(prod((side - size) // self.step + 1 for side in shape) for size in self.patch_sizes)
+        if patches > MAX_PATCHES:
+            raise DDLCNError(
+                f"step={self.step}, max_side={self.max_side}: an image of {shape[1]} x {shape[0]} pixels would "
+                f"give {patches:,} patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side"
+            )
         values = [dense_sift(grey, size, self.step, threshold) for size in self.patch_sizes]
         positions, sizes = _grid(shape, self.patch_sizes, self.step)
         return Descriptors(np.concatenate(values), positions, shape, sizes)
@@ -97,6 +105,11 @@ class DenseSIFT(BaseEstimator):
         height, width = (max(largest_patch, ceil(side * scale - 1e-9)) for side in grey.shape)
         if (height, width) == grey.shape:
             return grey
+        if height * width > MAX_PIXELS:
+            raise DDLCNError(
+                f"min_side={self.min_side}, max_side={self.max_side}: an image would be enlarged to {width} x "
+                f"{height} pixels, over the limit of {MAX_PIXELS // 10**6} million; lower min_side or max_side"
+            )
         resized = Image.fromarray(grey).resize((width, height), Image.Resampling.BICUBIC)
         return np.asarray(resized, dtype=np.float32)
 
