@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image, ImageFile
 
 from ddlcn.errors import ImageError
-from ddlcn.images import MAX_PIXELS, check_image, decode, decode_file, read_grey, value_range
+from ddlcn.images import MAX_PIXELS, check_image, decode, decode_file, read_colour, read_grey, value_range
 
 RGB = np.random.default_rng(0).integers(0, 256, (12, 9, 3), dtype=np.uint8)
 LUMA = (RGB / 255) @ [0.299, 0.587, 0.114]
@@ -81,7 +81,7 @@ def test_every_mode_is_the_same_grey(tmp_path, mode, name, tolerance):
 
 def test_hsv_and_lab(tmp_path):
     np.testing.assert_allclose(
-        decode._grey(*decode._pixels(Image.fromarray(RGB).convert("HSV"))), LUMA, atol=0.03
+        decode._mixed(*decode._pixels(Image.fromarray(RGB).convert("HSV"))), LUMA, atol=0.03
     )
     white, black = (saved(tmp_path / f"{i}.tif", Image.new("LAB", (2, 2), (i, 128, 128))) for i in (255, 0))
     assert read_grey(white).min() > 0.99
@@ -323,3 +323,18 @@ def test_blocks_leave_no_seam(monkeypatch):
     whole = read_grey(RGB)
     monkeypatch.setattr(decode, "BLOCK", 20)
     np.testing.assert_array_equal(read_grey(RGB), whole)
+
+
+def test_colour_is_for_people(tmp_path):
+    for name in ("a.png", "a.bmp", "a.tif"):
+        np.testing.assert_array_equal(read_colour(saved(tmp_path / name, Image.fromarray(RGB))), RGB)
+    np.testing.assert_array_equal(read_colour(RGB / 255), RGB)
+    grey = read_colour(RGB[..., 0])
+    np.testing.assert_array_equal(grey, np.repeat(RGB[..., :1], 3, axis=2))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned = saved(tmp_path / "turned.png", Image.fromarray(RGB), exif=exif)
+    np.testing.assert_array_equal(read_colour(turned), np.rot90(RGB, -1))
+    np.testing.assert_array_equal(read_colour(np.array([[-1.0, 0.5, 3.0]]))[0, :, 0], [0, 128, 255])
+    with pytest.raises(ImageError, match="NaN"):
+        read_colour(np.full((2, 2), np.nan))

@@ -5,7 +5,7 @@ images without labels are files and folders (:func:`find_images`). Broken files 
 reason.
 """
 
-from ddlcn.images.decode import MAX_PIXELS, check_image, decode_file, read_grey, value_range
+from ddlcn.images.decode import MAX_PIXELS, check_image, decode_file, read_colour, read_grey, value_range
 from ddlcn.images.files import find_images
 from ddlcn.images.imageset import ImageSet
 from ddlcn.images.load import load_images
@@ -17,6 +17,7 @@ __all__ = [
     "decode_file",
     "find_images",
     "load_images",
+    "read_colour",
     "read_grey",
     "value_range",
 ]

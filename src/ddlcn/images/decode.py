@@ -74,18 +74,16 @@ def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> 
     >>> read_grey(np.array([[0.0, 5.0, 10.0]]), value_range=(0, 10)).tolist()
     [[0.0, 0.5, 1.0]]
     """
-    if isinstance(source, str | os.PathLike):
-        try:
-            return _decode(source)
-        except ImageError as error:
-            raise ImageError(f"{os.fspath(source)!r} {error}") from None
-    pixels = _as_array(source)
-    try:
-        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))):
-            raise ImageError("is no image; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
-        return _grey(pixels, value_range)
-    except ImageError as error:
-        raise ImageError(f"array of shape {pixels.shape} and dtype {pixels.dtype} {error}") from None
+    return _read(source, value_range)
+
+
+def read_colour(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> NDArray[np.uint8]:
+    """Return an image for people to look at: RGB bytes (h, w, 3), read as :func:`read_grey` reads.
+
+    >>> read_colour(np.array([[[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]]])).tolist()
+    [[[255, 0, 0], [255, 255, 255]]]
+    """
+    return _read(source, value_range, colour=True)
 
 
 def check_image(path: str | os.PathLike[str]) -> str | None:
@@ -129,6 +127,21 @@ def value_range(images: Iterable[Any]) -> tuple[float, float]:
     return low, high if high > low else low + 1.0
 
 
+def _read(source: Any, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
+    if isinstance(source, str | os.PathLike):
+        try:
+            return _decode(source, colour=colour)
+        except ImageError as error:
+            raise ImageError(f"{os.fspath(source)!r} {error}") from None
+    pixels = _as_array(source)
+    try:
+        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))):
+            raise ImageError("is no image; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
+        return _mixed(pixels, value_range, colour)
+    except ImageError as error:
+        raise ImageError(f"array of shape {pixels.shape} and dtype {pixels.dtype} {error}") from None
+
+
 def _as_array(source: Any) -> NDArray[Any]:
     try:
         return np.asarray(source)
@@ -136,7 +149,7 @@ def _as_array(source: Any) -> NDArray[Any]:
         raise ImageError(f"{type(source).__name__} is no image; give a path or an array") from None
 
 
-def _decode(path: str | os.PathLike[str], draft: bool = False) -> NDArray[np.float32]:
+def _decode(path: str | os.PathLike[str], draft: bool = False, colour: bool = False) -> NDArray[Any]:
     """Decode a file; the message of an ImageError is what ails it, without its name."""
     if not os.path.isfile(path):  # nor a pipe or device, which could block for ever
         if os.path.isdir(path):
@@ -147,13 +160,15 @@ def _decode(path: str | os.PathLike[str], draft: bool = False) -> NDArray[np.flo
         if not os.path.getsize(path):  # nor what the kernel makes up, such as /proc/kmsg, which may block too
             raise ImageError(f"is empty; {KINDS}")
         with open(path, "rb") as file:
-            return decode_file(file, draft=draft)
+            return decode_file(file, draft=draft, colour=colour)
     except OSError as error:
         raise ImageError(f"can't be read ({error.strerror}); check its permissions") from None
 
 
-def decode_file(file: BinaryIO, *, max_pixels: int = MAX_PIXELS, draft: bool = False) -> NDArray[np.float32]:
-    """Return the image in an open file (or a `BytesIO`) as :func:`read_grey` does.
+def decode_file(
+    file: BinaryIO, *, max_pixels: int = MAX_PIXELS, draft: bool = False, colour: bool = False
+) -> NDArray[Any]:
+    """Return the image in an open file (or a `BytesIO`) as :func:`read_grey` or :func:`read_colour` does.
 
     The message of an ImageError is what ails the file, without its name.
     """
@@ -181,7 +196,7 @@ def decode_file(file: BinaryIO, *, max_pixels: int = MAX_PIXELS, draft: bool = F
         image.load()
         with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
             ImageOps.exif_transpose(image, in_place=True)
-        return _grey(*_pixels(image))
+        return _mixed(*_pixels(image), colour)
     except ImageError:
         raise
     except Exception as error:  # Pillow's decoders raise almost anything on damaged files
@@ -258,7 +273,7 @@ def _check_strips(tiff: BinaryIO) -> None:
 
 
 def _pixels(image: Image) -> tuple[NDArray[Any], tuple[float, float]]:
-    """Return a Pillow image as an array that :func:`_grey` takes, and its value range."""
+    """Return a Pillow image as an array that :func:`_mixed` takes, and its value range."""
     if image.mode in FILE_WHITES:
         pixels = np.asarray(image)
         high = pixels.max(initial=0)
@@ -277,8 +292,8 @@ def _pixels(image: Image) -> tuple[NDArray[Any], tuple[float, float]]:
     return np.asarray(image), (0.0, 1.0)
 
 
-def _grey(pixels: NDArray[Any], value_range: tuple[float, float]) -> NDArray[np.float32]:
-    """Scale to [0, 1], lay over white, and weigh the channels."""
+def _mixed(pixels: NDArray[Any], value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
+    """Scale to [0, 1], lay over white, and weigh the channels; or keep them, as bytes."""
     if pixels.dtype.kind not in "biuf":
         raise ImageError("has no numbers for pixels; give booleans, integers or floats")
     if not pixels.size:
@@ -287,24 +302,28 @@ def _grey(pixels: NDArray[Any], value_range: tuple[float, float]) -> NDArray[np.
     low, high = (0.0, white) if white else value_range
     if low >= high:
         raise ImageError(f"can't be scaled by value_range=({low}, {high}); low must be less than high")
-    grey = np.empty(pixels.shape[:2], dtype=np.float32)
+    shape, dtype = ((*pixels.shape[:2], 3), np.uint8) if colour else (pixels.shape[:2], np.float32)
+    out = np.empty(shape, dtype)
     rows = 1 + BLOCK // pixels.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(grey), rows):
-            grey[start : start + rows] = _weigh(pixels[start : start + rows], low, high)
-    if not np.isfinite(grey).all():
-        raise ImageError(NOT_FINITE)
-    return grey
+        for start in range(0, len(out), rows):
+            mixed = _mix(pixels[start : start + rows], low, high, colour).astype(np.float32, copy=False)
+            if not np.isfinite(mixed).all():
+                raise ImageError(NOT_FINITE)
+            out[start : start + rows] = 255 * mixed.clip(0, 1) + 0.5 if colour else mixed
+    return out
 
 
-def _weigh(pixels: NDArray[Any], low: float, high: float) -> NDArray[Any]:
+def _mix(pixels: NDArray[Any], low: float, high: float, colour: bool) -> NDArray[Any]:
     scaled = pixels.astype(np.result_type(pixels, np.float32), copy=False)
     if (low, high) != (0, 1):
         scaled = (scaled - low) / (high - low)
     if scaled.ndim == 2:
-        return scaled
+        return scaled[..., None] if colour else scaled
     *colours, alpha = np.moveaxis(scaled, 2, 0) if scaled.shape[2] == 4 else (*np.moveaxis(scaled, 2, 0), 1)
     red, green, blue = colours if len(colours) == 3 else colours * 3
+    if colour:
+        return 1 + np.stack([alpha * (each - 1) for each in (red, green, blue)], axis=2)
     # so written, R = G = B stays exactly what it is
     luma = green + np.float32(0.299) * (red - green) + np.float32(0.114) * (blue - green)
     return 1 - alpha + alpha * luma
