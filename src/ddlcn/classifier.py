@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ddlcn import model_file
+from ddlcn import cluster, model_file
 from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
 from ddlcn.images import value_range
@@ -28,9 +27,8 @@ from ddlcn.layers.svm import LinearSVM
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.presets import get_preset
 from ddlcn.progress import Stopwatch, track
-
-_IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
-_MOST_DESCRIPTORS = 100_000  # a class's dictionary is learnt on no more than these, evenly drawn
+from ddlcn.store import Store, StoredRows
+from ddlcn.units import findable, learn_class, results, rows_of, stored_rows_of, take
 
 
 class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -74,6 +72,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Same seed, same model, whatever `n_jobs`.
     n_jobs : int or None
         Threads; −1 is all cores.
+    store : path, optional
+        A folder, or any fsspec path, where `fit` keeps each finished unit of its work: `fit` again, and it
+        goes on from there. A Dask cluster needs it. The answer does not depend on it.
 
     Attributes
     ----------
@@ -114,6 +115,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         image_shape: tuple[int, ...] | None = None,
         random_state: int | None = 0,
         n_jobs: int | None = None,
+        store: str | os.PathLike[str] | None = None,
     ) -> None:
         self.images_per_class = images_per_class
         self.atoms_per_class = atoms_per_class
@@ -131,6 +133,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.image_shape = image_shape
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.store = store
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -147,7 +150,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Learn from images and their labels `y`, one each: `learn`, `transform`, `train`, in that order."""
         self.learn(images, y)
         with self.timings_.time("coding"):
-            rows = self.transform(images)
+            rows = self._rows(self._images(images), self._store())
         return self.train(rows, y)
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
@@ -171,7 +174,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.network_ = self._network(dictionaries)
         return self
 
-    def train(self, rows: csr_array, y: ArrayLike) -> DDLCNClassifier:
+    def train(self, rows: csr_array | StoredRows, y: ArrayLike) -> DDLCNClassifier:
         """Train the SVM alone, on rows that `transform` gave."""
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
         self.n_train_ = len(codes)
@@ -179,7 +182,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             C = self._or_preset("C")
             self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
             for _ in track("Training", [None], total=1):
-                self.svm_.fit(rows, codes)
+                self.svm_.fit(rows.load() if isinstance(rows, StoredRows) else rows, codes)
             self.svm_.classes_ = self.classes_
         return self
 
@@ -204,29 +207,17 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"atoms_per_class={self.atoms_per_class}, images_per_class={self.images_per_class}: "
                 "must be at least 1 (images_per_class=None is all)"
             )
-        seeds = class_seeds(self.random_state, len(self.classes_))
-        dictionaries = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(self._learn_class)([images[i] for i in self._drawn(codes, c, seed)], seed)
-            for c, seed in enumerate(seeds)
-        )
-        return np.concatenate(list(track("Dictionaries", dictionaries, total=len(seeds))))
+        seeds, store = class_seeds(self.random_state, len(self.classes_)), self._store()
+        images = images if store is None else findable(images)
+        settings = (self.descriptor_, self.value_range_, self.atoms_per_class, self.l1_radius)
+        calls = [(take(images, self._drawn(codes, c, seed)), *settings, seed) for c, seed in enumerate(seeds)]
+        found = results(store, "dictionary", learn_class, calls, self.n_jobs)
+        return np.concatenate(list(track("Dictionaries", found, total=len(calls))))
 
     def _drawn(self, codes: np.ndarray, c: int, seed: int) -> np.ndarray:
         """The images of class c that its dictionary is learnt from."""
         rows = np.flatnonzero(codes == c)
         return np.sort(np.random.RandomState(seed).permutation(rows)[: self.images_per_class])
-
-    def _learn_class(self, images: list[Any], seed: int) -> np.ndarray:
-        most = max(1, _MOST_DESCRIPTORS // len(images))
-        parts = []
-        for image in images:
-            values = self.descriptor_.transform(image, self.value_range_).values
-            parts.append(values[:: -(-len(values) // most)])
-        return (
-            L1BallDictionary(self.atoms_per_class, self.l1_radius, random_state=seed)
-            .fit(np.concatenate(parts))
-            .components_
-        )
 
     def _coder(self, layer: int) -> Coder:
         if len(self.neighbors) < 1:
@@ -243,7 +234,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, images: Any) -> csr_array:
         """The image features that the SVM sees: one sparse row of unit length an image."""
-        return self._rows(self._images(images), "Coding")
+        return self._rows(self._images(images))
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores, a column for each class (one-dimensional for two classes)."""
@@ -276,20 +267,16 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Read a model written by `save`."""
         return model_file.load(cls, path)
 
-    def _rows(self, images: Sequence[Any], stage: str) -> csr_array:
-        blocks = range(0, len(images), _IMAGES_AT_ONCE)
-        with one_blas_thread():
-            parts = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-                delayed(_block_rows)(
-                    self.descriptor_,
-                    self.network_,
-                    images[start : start + _IMAGES_AT_ONCE],
-                    self.value_range_,
-                )
-                for start in blocks
-            )
-            found = list(track(stage, parts, total=len(blocks)))
-        return found[0] if len(found) == 1 else vstack(found, format="csr")
+    def _rows(self, images: Sequence[Any], store: Store | None = None) -> Any:
+        work = (self.descriptor_, self.value_range_, self.network_, self.n_jobs)
+        if store is None:
+            return rows_of(images, *work)
+        return stored_rows_of(store, findable(images), *work)
+
+    def _store(self) -> Store | None:
+        if self.store is None:
+            cluster.check_that_none_is_meant()
+        return None if self.store is None else Store(self.store)
 
     # --------------------------------------------------------------------------------------------- images
 
@@ -319,12 +306,6 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"image_shape={self.image_shape} does not fit rows of {matrix.shape[1]} pixels: "
                 "give (height, width) whose product is that"
             ) from None
-
-
-def _block_rows(
-    descriptor: DenseSIFT, network: Network, images: Sequence[Any], values: tuple[float, float]
-) -> csr_array:
-    return network.rows(descriptor.transform(image, values) for image in images)
 
 
 def _sequence(images: Any) -> Any:

@@ -35,7 +35,8 @@ _CODERS = {"exact": LocalityCoder, "llc": LLCCoder}
 def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted model: beside its place first, then renamed, so that no half file is ever seen."""
     network, svm = model.network_, model.svm_
-    params = {k: v for k, v in model.get_params(deep=False).items() if k not in ("descriptor", "n_jobs")}
+    settings = model.get_params(deep=False)
+    params = {name: settings[name] for name in settings if name not in ("descriptor", "n_jobs", "store")}
     header = {
         "format": FORMAT,
         "params": params,

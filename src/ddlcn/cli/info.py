@@ -34,7 +34,7 @@ def _facts(path: Path, model: "DDLCNClassifier") -> dict[str, Any]:
     from ddlcn.model_file import read_format
 
     network = model.network_
-    hidden = ("descriptor", "image_shape", "n_jobs")
+    hidden = ("descriptor", "image_shape", "n_jobs", "store")
     return {
         "model": str(path),
         "bytes": path.stat().st_size,

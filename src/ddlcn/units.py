@@ -1,0 +1,131 @@
+"""What training is made of: calls that depend on nothing but their arguments, done here or anywhere.
+
+A dictionary for each class (Eq. 2) and sparse rows for some images at a time. They run on threads of this
+process and give their results back; or, with a `Store`, each is a unit of it, and rows stay there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.sparse import csr_array, vstack
+
+from ddlcn.layers.dictionary import L1BallDictionary
+from ddlcn.layers.network import Coder, Network
+from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.threads import one_blas_thread
+from ddlcn.progress import track
+from ddlcn.store import Shared, Store, StoredRows
+
+_IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
+_MOST_IMAGES = 256  # images a unit of a store
+_MOST_DESCRIPTORS = 100_000  # a class's dictionary is learnt on no more than these, evenly drawn
+
+
+def learn_class(
+    images: Sequence[Any],
+    descriptor: DenseSIFT,
+    value_range: tuple[float, float],
+    n_atoms: int,
+    l1_radius: float,
+    seed: int,
+) -> np.ndarray:
+    """The dictionary of one class (Eq. 2)."""
+    most = max(1, _MOST_DESCRIPTORS // len(images))
+    parts = []
+    for image in images:
+        values = descriptor.transform(image, value_range).values
+        parts.append(values[:: -(-len(values) // most)])
+    return L1BallDictionary(n_atoms, l1_radius, random_state=seed).fit(np.concatenate(parts)).components_
+
+
+def code_images(
+    images: Sequence[Any], descriptor: DenseSIFT, value_range: tuple[float, float], network: Network
+) -> csr_array:
+    """The features of some images, a sparse row each."""
+    return network.rows(descriptor.transform(image, value_range) for image in images)
+
+
+def results(
+    store: Store | None,
+    kind: str,
+    function: Callable[..., Any],
+    calls: Sequence[tuple],
+    n_jobs: int | None,
+) -> Iterator[Any]:
+    """What each call gives, in order."""
+    if store is not None:
+        return (store.read(name) for name in store.finish(kind, function, calls, n_jobs))
+    return Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(function)(*call) for call in calls
+    )
+
+
+def rows_of(
+    images: Sequence[Any],
+    descriptor: DenseSIFT,
+    value_range: tuple[float, float],
+    network: Network,
+    n_jobs: int | None,
+) -> csr_array:
+    """The features of all images, in memory."""
+    calls = [(part, descriptor, value_range, network) for part in _parts(images, _IMAGES_AT_ONCE)]
+    with one_blas_thread():
+        found = list(track("Coding", results(None, "", code_images, calls, n_jobs), total=len(calls)))
+    return found[0] if len(found) == 1 else vstack(found, format="csr")
+
+
+def stored_rows_of(
+    store: Store,
+    images: Sequence[Any],
+    descriptor: DenseSIFT,
+    value_range: tuple[float, float],
+    network: Network,
+    n_jobs: int | None,
+) -> StoredRows:
+    """The features of all images, in a store."""
+    size = min(
+        _MOST_IMAGES, max(_IMAGES_AT_ONCE, -(-len(images) // 64))
+    )  # small sets too are worth sharing out
+    settings = (network.coders, network.pyramid, network.min_channel, network.expand)
+    atoms = [store.keep(atoms) for atoms in network.dictionaries]
+    shared = Shared(_load_network, store, atoms, *settings, made=network)
+    calls = [(part, descriptor, value_range, shared) for part in _parts(images, size)]
+    names = list(track("Coding", store.finish("rows", code_images, calls, n_jobs), total=len(calls)))
+    return StoredRows(store, names, [len(call[0]) for call in calls], network.n_features)
+
+
+def findable(images: Any) -> Any:
+    """Images as any process finds them, and a fingerprint tells them apart: files by their full paths."""
+    if isinstance(images, np.ndarray) and images.dtype.kind not in "US":
+        return images
+    return [
+        Path(os.path.abspath(image)) if isinstance(image, str | os.PathLike) else np.asarray(image)
+        for image in images
+    ]
+
+
+def take(images: Any, rows: np.ndarray) -> Any:
+    """The images of some rows."""
+    return images[rows] if isinstance(images, np.ndarray) else [images[row] for row in rows]
+
+
+def _parts(images: Sequence[Any], size: int) -> list[Any]:
+    return [images[start : start + size] for start in range(0, len(images), size)]
+
+
+def _load_network(
+    store: Store,
+    atoms: list[str],
+    coders: list[Coder],
+    pyramid: SpatialPyramid,
+    min_channel: bool,
+    expand: bool,
+) -> Network:
+    return Network([store.read(name) for name in atoms], coders, pyramid, min_channel, expand)
