@@ -185,7 +185,7 @@ def test_idx_folder_of_one_or_of_doubt(tmp_path):
     [
         (lambda content: content[:-1], "size in its header"),
         (lambda content: content + b"x", "size in its header"),
-        (lambda content: content[:4] + b"\xff" * 12 + content[16:], "size in its header"),
+        (lambda content: content[:4] + b"\xff" * 12 + content[16:], "size in its header|bomb"),
         (lambda content: content[:9], "no IDX file"),
         (lambda content: b"", "no IDX file"),
         (lambda content: b"\0\0\x0d\3" + content[4:], "no IDX file"),

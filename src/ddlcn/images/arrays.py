@@ -2,8 +2,10 @@
 
 import gzip
 import math
+import os
 import re
 import struct
+import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlcn.errors import DDLCNError
+from ddlcn.images.files import is_ours
 from ddlcn.images.imageset import ImageSet
 
 IDX_NAME = re.compile(r"images[-.]idx3-ubyte(\.gz)?$")
@@ -21,11 +24,15 @@ NPZ_NAMES = {  # a file without parts serves as either
     "test": (("x_test", "images", "X", "data"), ("y_test", "labels", "y", "target")),
 }
 CHUNK = 1 << 24
+# What packed data may grow to, whatever its file's size, by dimensions; beyond that, so many times its file.
+FREE, RATIO = {1: 1 << 24, 3: 1 << 28}, 100
 
 
 def idx_in(folder: Path, part: str | None) -> Path | None:
     """Return the IDX file of a folder's images: of the part asked, else the only one or the training part."""
-    names = sorted((file.name for file in folder.iterdir() if IDX_NAME.search(file.name)), reverse=True)
+    root = os.path.realpath(folder)
+    found = [entry for entry in folder.iterdir() if IDX_NAME.search(entry.name) and is_ours(entry, root)]
+    names = sorted((file.name for file in found if file.is_file()), reverse=True)
     files = list({name.removesuffix(".gz"): name for name in names}.values())  # plain before gzipped
     if part or len(files) > 1:
         chosen = [name for name in files if any(word in name for word in PARTS[part or "train"])]
@@ -36,14 +43,16 @@ def idx_in(folder: Path, part: str | None) -> Path | None:
     return folder / chosen[0] if files else None
 
 
-def read_idx(path: Path) -> ImageSet:
-    """Read an IDX file of images, and the labels beside it."""
+def read_idx(path: Path, root: Path | None = None) -> ImageSet:
+    """Read an IDX file of images, and the labels beside it; they are no link that leads out of the root."""
     name = path.name.replace("images", "labels").replace("idx3", "idx1")
-    names = (name, name.removesuffix(".gz"), f"{name}.gz")
-    labels = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
+    beside = (path.with_name(name) for name in (name, name.removesuffix(".gz"), f"{name}.gz"))
+    inside = (file for file in beside if root is None or is_ours(file, os.path.realpath(root)))
+    labels = next((file for file in inside if file.is_file()), None)
     if labels is None:
         raise DDLCNError(f"{str(path)!r} has no labels; put {name} beside it")
-    return _image_set(path, _read_idx(path, 3), _read_idx(labels, 1))
+    codes = _read_idx(labels, 1)  # first: many labels take few bytes, but far more memory
+    return _image_set(path, _read_idx(path, 3), codes)
 
 
 def _read_idx(path: Path, ndim: int) -> NDArray[np.uint8]:
@@ -56,9 +65,11 @@ def _read_idx(path: Path, ndim: int) -> NDArray[np.uint8]:
             if len(head) < header or head[:4] != bytes((0, 0, 8, ndim)):
                 raise DDLCNError(f"{str(path)!r} is no IDX file of {ndim}-D bytes; download it again")
             shape = struct.unpack(f">{ndim}I", head[4:])
-            size = math.prod(shape)
+            size, packed = math.prod(shape), path.stat().st_size
             body = bytearray()
-            if zipped or path.stat().st_size == header + size:
+            if zipped:
+                _check_growth(path, size, packed, ndim)
+            if zipped or packed == header + size:
                 while chunk := file.read(min(CHUNK, size + 1 - len(body))):
                     body += chunk
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -68,18 +79,37 @@ def _read_idx(path: Path, ndim: int) -> NDArray[np.uint8]:
     return np.frombuffer(body, np.uint8).reshape(shape)
 
 
+def _check_growth(path: Path, size: int, packed: int, ndim: int) -> None:
+    if size > max(FREE[ndim], RATIO * packed):
+        grown = f"would grow from {packed:,} to {size:,} bytes"
+        raise DDLCNError(f"{str(path)!r} {grown} (a decompression bomb?); unpack it first or remove it")
+
+
 def read_npz(path: Path, part: str | None) -> ImageSet:
     """Read images and labels from an ``.npz`` file, never by pickle."""
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             wanted = [next((n for n in names if n in file), names[0]) for names in NPZ_NAMES[part or "train"]]
+            for name, ndim in zip(wanted, (3, 1), strict=True):
+                member = _member(file.zip, name)
+                _check_growth(path, member.file_size, member.compress_size, ndim)
             images, labels = (file[name] for name in wanted)
     except KeyError as error:
         raise DDLCNError(f"{str(path)!r}: {error.args[0]}; name its arrays images and labels") from None
+    except DDLCNError:
+        raise
     except Exception as error:  # numpy, zipfile and zlib each raise their own on damaged files
-        what = " ".join(str(error).split())
+        what = " ".join(f"{error or type(error).__name__}".split())[:200]
         raise DDLCNError(f"{str(path)!r} can't be read ({what}); write it by numpy.savez") from None
     return _image_set(path, images, labels)
+
+
+def _member(file: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """The entry that NumPy takes for an array of that name."""
+    found = file.NameToInfo.get(name) or file.NameToInfo.get(f"{name}.npy")
+    if found is None:
+        raise KeyError(f"{name} is not a file in the archive")
+    return found
 
 
 def _image_set(path: Path, images: NDArray[Any], labels: NDArray[Any]) -> ImageSet:

@@ -1,15 +1,13 @@
 """Decode an image, whatever it is, to grey in [0, 1]: 0.299 R + 0.587 G + 0.114 B, laid over white.
 
-A file is hostile until decoded. Its first bytes choose a reader from a short list, its header is read in a
-bounded number of pieces, its size is checked before its pixels are touched, and whatever goes wrong is one
-:class:`~ddlcn.errors.ImageError`. Readers are called
-directly, not through ``PIL.Image.open``, so that neither Pillow's global limit on pixels nor the warnings it
-raises through process-wide filters play a part: decoding is the same in every thread.
+A file is hostile until decoded. Its first bytes choose a reader from a short list, its header is read within
+the limits of :mod:`~ddlcn.images.bombs` before its pixels are touched, and whatever goes wrong is one
+:class:`~ddlcn.errors.ImageError`. Readers are called directly, not through ``PIL.Image.open``, so that
+neither Pillow's global limit on pixels nor the warnings it raises through process-wide filters play a part:
+decoding is the same in every thread.
 """
 
 import os
-import re
-import struct
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO
@@ -27,17 +25,10 @@ from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
 from ddlcn.errors import ImageError
+from ddlcn.images import bombs
+from ddlcn.images.bombs import MAX_PIXELS
 
-MAX_PIXELS = 100_000_000
-MAX_SIDE = 100_000  # pixels; to shrink a longer one takes gigabytes of coefficients
-MAX_BYTES = 1 << 30  # of a file
-MAX_PIECES = (
-    100_000  # reads of a header, segments of a JPEG, strips of a TIFF: each costs far more than its bytes
-)
-MAX_LAYERS = 8  # times that the strips of a TIFF may cover it: once for each channel
-MAX_SCANS = 100  # of a JPEG, as in libtiff; a scan of 42 bytes can cost a pass over all pixels
 KINDS = "replace it by a PNG, JPEG, GIF, BMP, TIFF, PPM or WebP image"
-BOMB = "(a decompression bomb?); save it anew or remove it"
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 READERS = (
     ((b"\x89PNG",), PngImageFile),
@@ -48,9 +39,7 @@ READERS = (
     ((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), PpmImageFile),
     ((b"RIFF",), WebPImageFile),
 )
-JPEG_MARKER = re.compile(rb"\xff[\xc0-\xcf\xd9-\xfe]")  # those that have a length, and the end
-STRIP_TAGS = (273, 279, 324, 325)  # offsets and lengths of a TIFF's strips and tiles
-BLOCK = 1 << 20  # pixels weighed, or bytes searched, at a time, to bound memory
+BLOCK = 1 << 20  # pixels weighed at a time, to bound memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
 FILE_WHITES = {"I": (65535,), "F": (1, 255, 65535)}  # by Pillow's mode: the first that holds all pixels
 
@@ -178,19 +167,7 @@ def decode_file(
         if reader is None:
             what = "is no image of a known kind" if head else "is empty"
             raise ImageError(f"{what}; {KINDS}")
-        if file.seek(0, os.SEEK_END) > MAX_BYTES:
-            raise ImageError(f"has over {MAX_BYTES >> 20} MB; save it anew, smaller, or remove it")
-        if reader is TiffImageFile:
-            _check_strips(file)
-        file.seek(0)
-        pieces = _Pieces(file)
-        image: Image = reader(pieces)  # given a name, Pillow maps the file, and then turns TIFFs twice
-        pieces.left = np.inf
-        _check_size(image, max_pixels)
-        if reader is JpegImageFile:
-            at = file.tell()
-            _check_scans(file)
-            file.seek(at)
+        image: Image = bombs.open_safely(reader, file, max_pixels)
         if draft:
             image.draft("L", (1, 1))
         image.load()
@@ -202,74 +179,6 @@ def decode_file(
     except Exception as error:  # Pillow's decoders raise almost anything on damaged files
         what = " ".join(f"{error or type(error).__name__}".split())
         raise ImageError(f"is damaged or unreadable ({what}); replace it or remove it") from None
-
-
-class _Pieces:
-    """A file that is read in so many pieces and no more."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.left = file, float(MAX_PIECES)
-
-    def read(self, size: int = -1) -> bytes:
-        self.left -= 1
-        if self.left < 0:
-            raise ImageError(f"has a header of over {MAX_PIECES:,} pieces {BOMB}")
-        return self._file.read(size)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-
-def _check_size(image: Image, max_pixels: int) -> None:
-    width, height = image.size
-    if width * height > max_pixels or max(width, height) > MAX_SIDE:
-        limit = f"{max_pixels // 10**6} million, and of {MAX_SIDE:,} a side"
-        size = f"{width} x {height} pixels, over the limit of {limit}"
-        raise ImageError(f"has {size} (a decompression bomb?); shrink it or remove it")
-    covered = 0
-    for _, (left, top, right, bottom), *_ in getattr(image, "tile", ()):
-        covered += (right - left) * (bottom - top)
-    if covered > MAX_LAYERS * width * height:
-        raise ImageError(f"has strips that cover it over {MAX_LAYERS} times {BOMB}")
-
-
-def _check_scans(jpeg: BinaryIO) -> None:
-    """Count how often a JPEG goes over its picture, and its segments, until they are too many."""
-    at, start, block, scans = 2, 0, b"", 0
-    for _ in range(MAX_PIECES):
-        found = JPEG_MARKER.search(block, max(0, at - start)) if at < start + len(block) else None
-        while not found or found.end() + 2 > len(block):  # beyond this block
-            at = max(at, start + found.start() if found else start + len(block) - 1)
-            jpeg.seek(at)
-            start, block = at, jpeg.read(BLOCK)
-            found = JPEG_MARKER.search(block)
-            if len(block) < BLOCK and (not found or found.end() + 2 > len(block)):
-                return
-        if found[0] == b"\xff\xd9":
-            return
-        scans += found[0] == b"\xff\xda"
-        if scans > MAX_SCANS:
-            raise ImageError(f"has over {MAX_SCANS} scans {BOMB}")
-        at = start + found.end() + int.from_bytes(block[found.end() : found.end() + 2])
-    raise ImageError(f"has over {MAX_PIECES:,} segments {BOMB}")
-
-
-def _check_strips(tiff: BinaryIO) -> None:
-    """Refuse a TIFF whose first directory lists very many strips or tiles."""
-    tiff.seek(0)
-    head = tiff.read(16)
-    order, big = "<" if head[:1] == b"I" else ">", 43 in head[2:4]
-    at, count, entry = ("8xQ", "Q", "HHQ8x") if big else ("4xI", "H", "HHI4x")
-    (first,) = struct.unpack_from(order + at, head)
-    tiff.seek(first)
-    (tags,) = struct.unpack(order + count, tiff.read(struct.calcsize(order + count)))
-    if tags > MAX_PIECES:
-        raise ImageError(f"has over {MAX_PIECES:,} tags {BOMB}")
-    entries = tiff.read(tags * struct.calcsize(order + entry))
-    whole = len(entries) - len(entries) % struct.calcsize(order + entry)
-    for tag, _, n in struct.iter_unpack(order + entry, entries[:whole]):
-        if tag in STRIP_TAGS and n > MAX_PIECES:
-            raise ImageError(f"has over {MAX_PIECES:,} strips {BOMB}")
 
 
 def _pixels(image: Image) -> tuple[NDArray[Any], tuple[float, float]]:

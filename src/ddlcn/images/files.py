@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TextIO
 
 from ddlcn.errors import DDLCNError
 from ddlcn.images.imageset import ImageSet
@@ -15,6 +16,7 @@ SUFFIXES = (
 )
 # Extended Yale B ships a picture of each person without flash, which is for calibration and no data.
 NO_DATA = ("*_Ambient.pgm",)
+MAX_LINE, MAX_LABEL = 1 << 20, 255  # characters of a manifest's line, and of a label
 
 
 def find_images(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[str], int]:
@@ -37,7 +39,7 @@ def find_images(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[str], int
 
 def read_folder(root: Path) -> ImageSet:
     """Read a folder that holds a folder of images per class."""
-    classes = {entry.name for entry in root.iterdir() if entry.is_dir() and _ours(entry, _real(root))}
+    classes = {entry.name for entry in root.iterdir() if entry.is_dir() and is_ours(entry, _real(root))}
     if not classes:
         raise DDLCNError(f"{str(root)!r} has no folder per class; sort the images into one for each class")
     found = list(_walk(root, _real(root)))
@@ -53,7 +55,7 @@ def read_manifest(path: Path) -> ImageSet:
     name = f"manifest {str(path)!r}"
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
+            reader = csv.reader(_lines(file))
             rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
     except UnicodeDecodeError:
         raise DDLCNError(f"{name} is not UTF-8; save it as UTF-8") from None
@@ -63,34 +65,65 @@ def read_manifest(path: Path) -> ImageSet:
     if rows and not {"path", "label"}.isdisjoint(first := [cell.lower() for cell in rows[0][1]]):
         header, rows = first, rows[1:]
         if not {"path", "label"} <= set(header):
-            raise DDLCNError(f"{name} has the columns {', '.join(header)}; it needs path and label")
+            raise DDLCNError(f"{name} has the columns {_brief(header)}; it needs path and label")
     if not rows:
         raise DDLCNError(f"{name} lists no images; give it lines of path,label")
     path_at, label_at = header.index("path"), header.index("label")
     for line, row in rows:
         if len(row) != len(header) or not row[path_at] or not row[label_at]:
-            raise DDLCNError(
-                f"{name}, line {line}: {','.join(row)!r} is not {','.join(header)}; mend the line"
-            )
+            raise DDLCNError(f"{name}, line {line}: {_brief(row)} is not {_brief(header)}; mend the line")
+        if "\0" in row[path_at] + row[label_at]:
+            raise DDLCNError(f"{name}, line {line}: {_brief(row)} has a NUL character; mend the line")
+        if len(row[label_at]) > MAX_LABEL:
+            raise DDLCNError(f"{name}, line {line}: its label is over {MAX_LABEL} characters; shorten it")
     images = [path.parent / row[path_at] for _, row in rows]
     return ImageSet.of(images, [row[label_at] for _, row in rows], str(path))
 
 
-def _walk(folder: Path, root: str, above: frozenset[str] = frozenset()) -> Iterator[Path | None]:
-    """Yield the images below a folder, sorted by name, and None for each entry passed over."""
-    above |= {_real(folder)}
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if not _ours(entry, root):
-            yield None
-        elif entry.is_dir():
-            circular = _real(entry) in above
-            yield from [None] if circular else _walk(entry, root, above)
-        else:
-            yield entry if entry.is_file() and _is_image(entry.name) else None
+def _lines(file: TextIO) -> Iterator[str]:
+    while line := file.readline(MAX_LINE):
+        if len(line) == MAX_LINE:
+            raise csv.Error(f"it is over {MAX_LINE:,} characters")
+        yield line
 
 
-def _ours(entry: Path, root: str) -> bool:
-    """Neither hidden nor a link that leads out of the root."""
+def _brief(cells: list[str]) -> str:
+    """The cells of a line, to be shown.
+
+    >>> _brief(["a.png", "x" * 100])
+    "'a.png,xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'"
+    """
+    text = ",".join(cells[:61])
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")
+
+
+def _walk(folder: Path, root: str) -> Iterator[Path | None]:
+    """Yield the images below a folder, sorted by name, and None for each entry passed over.
+
+    Below an entry of the folder a link leads to no folder that was entered before: neither round and round,
+    nor by all the many ways in which links can reach a few folders.
+    """
+    for first in _entries(folder):
+        entered, waiting = {_real(folder)}, [first]
+        while waiting:
+            entry = waiting.pop()
+            if not is_ours(entry, root):
+                yield None
+            elif not entry.is_dir():
+                yield entry if entry.is_file() and _is_image(entry.name) else None
+            elif entry.is_symlink() and _real(entry) in entered:
+                yield None
+            else:
+                entered.add(_real(entry))
+                waiting += reversed(_entries(entry))
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir(), key=lambda entry: entry.name)
+
+
+def is_ours(entry: Path, root: str) -> bool:
+    """Whether an entry is neither hidden nor a link that leads out of the root."""
     inside = not entry.is_symlink() or Path(_real(entry)).is_relative_to(root)
     return inside and not entry.name.startswith(".")
 

@@ -85,9 +85,11 @@ def _read(source: Path, part: str | None) -> ImageSet:
         raise DDLCNError(f"part={part!r}: give 'train' or 'test'")
     if source.is_dir():
         idx = idx_in(source, part)
-        return read_idx(idx) if idx else read_folder(source)
+        return read_idx(idx, source) if idx else read_folder(source)
     if not source.exists():
         raise DDLCNError(f"{str(source)!r} does not exist; check the path")
+    if not source.is_file():  # a pipe or device could block for ever
+        raise DDLCNError(f"{str(source)!r} is no regular file; copy what it gives to one")
     if IDX_NAME.search(source.name):
         return read_idx(source)
     if source.suffix.lower() == ".csv":
@@ -103,6 +105,8 @@ def _read(source: Path, part: str | None) -> ImageSet:
 def _check(found: ImageSet, n_jobs: int | None, progress: Progress | None) -> list[str | None]:
     """Return what ails each image, or None."""
     if found.paths is None:
+        if found.images.dtype.kind != "f":  # type: ignore[union-attr]
+            return [None] * len(found)
         return [None if np.isfinite(image).all() else NOT_FINITE for image in found.images]
     reasons: list[str | None] = []
     blocks = (found.paths[start : start + BLOCK] for start in range(0, len(found), BLOCK))

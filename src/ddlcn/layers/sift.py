@@ -90,8 +90,8 @@ class DenseSIFT(BaseEstimator):
         patches = sum(prod((side - size) // self.step + 1 for side in shape) for size in self.patch_sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(
-                f"step={self.step}, max_side={self.max_side}: an image of {shape[1]} x {shape[0]} pixels would "
-                f"give {patches:,} patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side"
+                f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
+                f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
         values = [dense_sift(grey, size, self.step, threshold) for size in self.patch_sizes]
         positions, sizes = _grid(shape, self.patch_sizes, self.step)
@@ -107,8 +107,8 @@ class DenseSIFT(BaseEstimator):
             return grey
         if height * width > MAX_PIXELS:
             raise DDLCNError(
-                f"min_side={self.min_side}, max_side={self.max_side}: an image would be enlarged to {width} x "
-                f"{height} pixels, over the limit of {MAX_PIXELS // 10**6} million; lower min_side or max_side"
+                f"min_side={self.min_side}: an image would be enlarged to {width} x {height} pixels, over "
+                f"the limit of {MAX_PIXELS // 10**6} million; lower min_side or max_side={self.max_side}"
             )
         resized = Image.fromarray(grey).resize((width, height), Image.Resampling.BICUBIC)
         return np.asarray(resized, dtype=np.float32)
