@@ -39,22 +39,22 @@ def _compare(what: str, images: Any, p: int, target: str, repeats: int) -> Row:
     X = model.learn(images.images, images.target).transform(images.images)
     X.indptr, X.indices = X.indptr.astype(np.int32), X.indices.astype(np.int32)  # LinearSVC takes no other
     targets = np.where(images.target[:, None] == np.arange(len(images.target_names)), 1.0, -1.0)
-    _ours(X[::20], targets[::20], GAP, "coordinates")  # compiles
-    weights, biases, gaps = _ours(X, targets, GAP / 10)
+    _ours(X[::20], images.target[::20], GAP, "coordinates")  # compiles
+    weights, biases, gaps = _ours(X, images.target, GAP / 10)
     dual = _primal(X, targets, weights, biases) * (1 - gaps)
     peer, limit = _loosest(X, images.target, targets, dual, True, np.inf)
     peer = _loosest(X, images.target, targets, dual, False, limit)[0] or peer
     seconds, theirs = race(
-        lambda: _ours(X, targets, GAP), lambda: peer.fit(X, images.target), repeats=repeats
+        lambda: _ours(X, images.target, GAP), lambda: peer.fit(X, images.target), repeats=repeats
     )
     solver = f"LinearSVC, {'dual' if peer.dual else 'primal'}, tol = {peer.tol:.0e}"
     name = f"SVM, {what}, {X.shape[0]:,} images, {targets.shape[1]} classes, gap 1e-6 / {solver}"
     return Row(name, spell(seconds), spell(theirs), theirs / seconds, target)
 
 
-def _ours(X: csr_array, targets: np.ndarray, gap: float, solver: str = "auto") -> tuple[np.ndarray, ...]:
+def _ours(X: csr_array, codes: np.ndarray, gap: float, solver: str = "auto") -> tuple[np.ndarray, ...]:
     with one_blas_thread():
-        return Problem(X, targets, solver, gap, 0, 1).solve(C)
+        return Problem(X, codes, solver, gap, 0, 1).solve(C)
 
 
 def _primal(X: csr_array, targets: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from ddlcn.layers import descent
 from ddlcn.layers.svm import LinearSVM
 from tests.oracles import svm
 
-WIDE, TALL = (60, 400, 0.5), (600, 40, 0.2)  # n, features, density: the Gram solver and the sparse one
+WIDE, TALL = (60, 400, 0.5), (600, 40, 0.2)  # n, features, density
+SOLVERS = ("gram", "coordinates")
 
 
 def problem(shape, n_classes, seed=0):
@@ -32,10 +35,11 @@ def signs(model, y):
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("shape", [WIDE, TALL])
-def test_agrees_with_liblinear(shape, n_classes, C):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_agrees_with_liblinear(solver, shape, n_classes, C):
     X, y, unseen = problem(shape, n_classes)
     peer = LinearSVC(C=C, loss="squared_hinge", dual=True, tol=1e-9, max_iter=100_000).fit(X, y)
-    model = LinearSVM(C=C, tol=1e-8).fit(X, y)
+    model = LinearSVM(C=C, solver=solver, tol=1e-8).fit(X, y)
     assert model.coef_.shape == peer.coef_.shape
     assert_array_equal(model.classes_, peer.classes_)
     for rows in (X, unseen):
@@ -45,13 +49,16 @@ def test_agrees_with_liblinear(shape, n_classes, C):
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("shape", [WIDE, TALL])
-def test_the_gap_is_closed_and_reported(shape, C):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_gap_is_closed_and_reported(solver, shape, C):
     X, y, _ = problem(shape, 3)
-    model = LinearSVM(C=C, tol=1e-6).fit(X, y)
+    model = LinearSVM(C=C, solver=solver, tol=1e-6).fit(X, y)
     assert np.shape(model.duality_gap_) == (3,)
     assert (np.asarray(model.duality_gap_) >= -1e-9).all()
     assert np.max(model.duality_gap_) <= 1e-6
-    model = LinearSVM(C=C, tol=1e-8).fit(X, y)  # the dual point that w alone tells is a blunter measure
+    model = LinearSVM(C=C, solver=solver, tol=1e-8).fit(
+        X, y
+    )  # the dual point that w alone tells is a blunter measure
     for w, b, sign in zip(model.coef_, model.intercept_, signs(model, y), strict=True):
         assert svm.relative_gap(X, sign, np.asarray(w, float), float(b), C) <= 1e-3
 
@@ -78,14 +85,25 @@ def test_dense_or_sparse_one_job_or_two(shape):
     assert_allclose(LinearSVM(tol=1e-9).fit(X.astype(np.float32), y).coef_, tight.coef_, atol=1e-3)
 
 
-def test_both_solvers_reach_the_same_place():
-    """Columns of zeros turn a tall problem into a wide one and change nothing else."""
-    X, y, _ = problem((120, 40, 0.3), 3)
-    wide = sparse.hstack([X, sparse.csr_matrix((120, 500))], format="csr")
-    tall, wide = LinearSVM(tol=1e-9).fit(X, y), LinearSVM(tol=1e-9).fit(wide, y)
-    assert_allclose(wide.coef_[:, :40], tall.coef_, atol=1e-4)
-    assert_allclose(wide.coef_[:, 40:], 0, atol=1e-12)
-    assert_allclose(wide.intercept_, tall.intercept_, atol=1e-4)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_solvers_reach_the_same_place(dtype):
+    """With more classes than are solved at once, and C by cross-validation."""
+    X, y, _ = problem((400, 60, 0.3), 20)
+    by_gram, by_rows = (LinearSVM("cv", solver, 1e-9).fit(X.astype(dtype), y) for solver in SOLVERS)
+    assert by_rows.C_ == by_gram.C_
+    assert_allclose(by_rows.coef_, by_gram.coef_, atol=1e-4)
+    assert_allclose(by_rows.intercept_, by_gram.intercept_, atol=1e-4)
+    assert_array_equal(
+        LinearSVM("cv", "coordinates", 1e-9, n_jobs=2).fit(X.astype(dtype), y).coef_, by_rows.coef_
+    )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_short_of_the_tolerance_it_says_so(solver, monkeypatch):
+    monkeypatch.setattr(descent, "_MOST_ROUNDS", 1)
+    X, y, _ = problem(TALL, 2)
+    with pytest.warns(ConvergenceWarning, match="duality gap of .*, above tol=1e-06: scale"):
+        LinearSVM(solver=solver).fit(X, y)
 
 
 def test_labels_of_any_sort():

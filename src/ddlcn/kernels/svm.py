@@ -1,8 +1,11 @@
 """Dual coordinate descent for squared-hinge SVMs, on a Gram matrix or on sparse rows.
 
 A dual variable α_i ≥ 0 has the slope t_i f_i − 1 + α_i / 2C; a step sets it to where the slope is zero, or to
-zero. A row whose variable rests at zero with a slope above `limit`, the worst violation of the pass before,
-is made inactive. Each pass returns its own worst violation.
+zero. A pass returns the worst slope that it found at a variable free to move. ridge = 1 / 2C throughout.
+
+Sparse rows are given as the three arrays of a CSR matrix; weights have one line more than X has columns, the
+bias. `classes` are the classes solved for, in the order of the lines or columns of the other arrays: t_i is 1
+where codes[i] is the class, else −1.
 """
 
 import numpy as np
@@ -11,17 +14,14 @@ from ddlcn.kernels.compiled import kernel
 
 
 @kernel
-def gram_pass(gram, targets, order, ridge, alphas, scores, active, limit):
-    """One pass over the rows in `order`, for one class; ridge = 1 / 2C."""
+def gram_pass(gram, targets, order, ridge, alphas, scores):
+    """One pass over the rows in `order`, for one class: a step changes the scores of all rows."""
     worst = 0.0
     for i in order:
         alpha = alphas[i]
         slope = targets[i] * scores[i] - 1 + ridge * alpha
-        if alpha == 0 and slope > limit:
-            active[i] = False
-        violation = slope if alpha > 0 else min(slope, 0.0)
-        if violation != 0:
-            worst = max(worst, abs(violation))
+        if alpha > 0 or slope < 0:
+            worst = max(worst, abs(slope))
             alphas[i] = max(alpha - slope / (gram[i, i] + ridge), 0.0)
             change = (alphas[i] - alpha) * targets[i]
             for j in range(scores.size):
@@ -30,54 +30,103 @@ def gram_pass(gram, targets, order, ridge, alphas, scores, active, limit):
 
 
 @kernel
-def sparse_pass(indptr, indices, data, targets, order, squares, ridge, alphas, weights, active, limit):
-    """One pass over the rows in `order`, for a few classes; weights (d + 1, k), the last row is the bias.
-
-    Weights of all classes lie side by side, so that each entry of a row is read once and its products with
-    all classes run on vector units. A row becomes inactive when all its variables are at rest.
-    """
-    k, bias = targets.shape[1], weights.shape[0] - 1
-    change = np.empty(k)
-    worst = 0.0
+def sparse_pass(indptr, indices, data, targets, order, squares, ridge, alphas, weights):
+    """One pass over the rows in `order`, for one class: a step changes its weights."""
+    bias, worst = weights.size - 1, 0.0
     for i in order:
-        change[:] = weights[bias]
+        score = weights[bias]
         for e in range(indptr[i], indptr[i + 1]):
-            for c in range(k):
-                change[c] += data[e] * weights[indices[e], c]
-        moved, resting = False, True
-        for c in range(k):
-            alpha = alphas[i, c]
-            slope = targets[i, c] * change[c] - 1 + ridge * alpha
-            violation = slope if alpha > 0 else min(slope, 0.0)
-            resting = resting and alpha == 0 and slope > limit
-            change[c] = 0.0
-            if violation != 0:
-                worst = max(worst, abs(violation))
-                alphas[i, c] = max(alpha - slope / (squares[i] + ridge), 0.0)
-                change[c] = (alphas[i, c] - alpha) * targets[i, c]
-                moved = True
-        if resting:
-            active[i] = False
-        if moved:
+            score += data[e] * weights[indices[e]]
+        alpha = alphas[i]
+        slope = targets[i] * score - 1 + ridge * alpha
+        if alpha > 0 or slope < 0:
+            worst = max(worst, abs(slope))
+            alphas[i] = max(alpha - slope / (squares[i] + ridge), 0.0)
+            change = weights.dtype.type((alphas[i] - alpha) * targets[i])
             for e in range(indptr[i], indptr[i + 1]):
-                for c in range(k):
-                    weights[indices[e], c] += data[e] * change[c]
-            for c in range(k):
-                weights[bias, c] += change[c]
+                weights[indices[e]] += change * data[e]
+            weights[bias] += change
     return worst
 
 
 @kernel
-def scores(indptr, indices, data, weights):
-    """X·weights + bias, for the rows of X."""
-    k, bias = weights.shape[1], weights.shape[0] - 1
-    out = np.empty((indptr.size - 1, k))
-    for i in range(out.shape[0]):
-        out[i] = weights[bias]
+def sparse_sweep(indptr, indices, data, codes, classes, order, squares, ridge, alphas, weights):
+    """One pass for several classes; alphas (k, n), weights (d + 1, k).
+
+    Weights of all classes lie side by side, so that an entry of a row is fetched once for all of them.
+    """
+    k, bias = classes.size, weights.shape[0] - 1
+    change = np.empty(k, weights.dtype)
+    for i in order:
+        change[:] = weights[bias]
         for e in range(indptr[i], indptr[i + 1]):
+            value, line = data[e], weights[indices[e]]
             for c in range(k):
-                out[i, c] += data[e] * weights[indices[e], c]
-    return out
+                change[c] += value * line[c]
+        moved = False
+        for c in range(k):
+            alpha, target = alphas[c, i], 1.0 if codes[i] == classes[c] else -1.0
+            slope = target * change[c] - 1 + ridge * alpha
+            change[c] = 0
+            if alpha > 0 or slope < 0:
+                alphas[c, i] = max(alpha - slope / (squares[i] + ridge), 0.0)
+                change[c] = (alphas[c, i] - alpha) * target
+                moved = True
+        if moved:
+            _add(indptr, indices, data, i, change, weights)
+
+
+@kernel
+def combine(indptr, indices, data, codes, classes, rows, alphas, weights):
+    """Add t_i α_i x_i over some rows to the weights of several classes."""
+    k = classes.size
+    dual = np.empty(k)
+    for i in rows:
+        for c in range(k):
+            dual[c] = alphas[c, i] if codes[i] == classes[c] else -alphas[c, i]
+        _add(indptr, indices, data, i, dual, weights)
+
+
+@kernel
+def _add(indptr, indices, data, i, factors, weights):
+    for e in range(indptr[i], indptr[i + 1]):
+        value, line = data[e], weights[indices[e]]
+        for c in range(factors.size):
+            line[c] += value * factors[c]
+    weights[weights.shape[0] - 1] += factors
+
+
+@kernel
+def look(indptr, indices, data, codes, classes, rows, weights, alphas, active, margins):
+    """Score some rows by several classes: which variables may move (`active`), and the hinge losses.
+
+    The margin of a row is the least slope of its variables if all are at rest, else −∞.
+    """
+    k, bias = classes.size, weights.shape[0] - 1
+    scores, losses = np.empty(k), np.zeros(k)
+    for i in rows:
+        scores[:] = weights[bias]
+        for e in range(indptr[i], indptr[i + 1]):
+            value, line = data[e], weights[indices[e]]
+            for c in range(k):
+                scores[c] += value * line[c]
+        margins[i] = np.inf
+        for c in range(k):
+            slope = (scores[c] if codes[i] == classes[c] else -scores[c]) - 1
+            losses[c] += min(slope, 0.0) ** 2
+            active[c, i] = alphas[c, i] > 0 or slope < 0
+            margins[i] = -np.inf if active[c, i] else min(margins[i], slope)
+    return losses
+
+
+@kernel
+def squared_lengths(indptr, data):
+    """‖x_i‖² for the rows of X."""
+    squares = np.zeros(indptr.size - 1)
+    for i in range(squares.size):
+        for e in range(indptr[i], indptr[i + 1]):
+            squares[i] += data[e] ** 2
+    return squares
 
 
 @kernel

@@ -11,6 +11,7 @@ descent on D: on the Gram matrix of the images if they are few, on their sparse 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -88,13 +90,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             raise DDLCNError(f'C={self.C!r}: must be a positive number or "cv"')
         if self.solver not in ("auto", "gram", "coordinates"):
             raise DDLCNError(f'solver={self.solver!r}: choose "auto", "gram" or "coordinates"')
-        targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        if len(self.classes_) == 2:
-            targets = targets[:, 1:]
-        problem = Problem(X, targets, self.solver, self.tol, self.random_state, self.n_jobs)
+        problem = Problem(X, codes, self.solver, self.tol, self.random_state, self.n_jobs)
         with one_blas_thread():
             self.C_, self.scale_ = self._choose(problem, codes, candidates)
             self.coef_, self.intercept_, self.duality_gap_ = problem.solve(self.C_)
+        if self.duality_gap_.max() > self.tol:
+            warnings.warn(
+                f"the SVM stopped at a duality gap of {self.duality_gap_.max():.1e}, above tol={self.tol:g}: "
+                "scale the rows to unit length, or lower C",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def _choose(
