@@ -21,7 +21,7 @@ from ddlcn.experiments.protocols import draw_split
 
 # for each rival: p, q, held-out images used (every n-th), and its grid, one group of parameters at a time
 _PASSES = [{"first_passes": [5], "passes": [10]}, {"first_passes": [20], "passes": [50]}]
-_WEIGHTS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+_WEIGHTS = (1e-6, 1e-4, 1e-2)
 GRIDS: dict[str, tuple[int | None, int, int, Any]] = {
     "src": (None, 15, 1, {"coder__penalty": [0.0003, 0.001, 0.003, 0.01, 0.03]}),
     "llc-30": (15, 15, 1, {"coder__epsilon": [1e-5, 1e-4, 1e-3, 1e-2]}),
@@ -32,11 +32,8 @@ GRIDS: dict[str, tuple[int | None, int, int, Any]] = {
     "lc-ksvd2": (15, 15, 1, [{"consistency": [4 * w], "fidelity": [w]} for w in _WEIGHTS]),
     "csdl-src": (None, 15, 1, {"l1_radius": [0.35, 1.0, 3.0], "coder__penalty": [0.001, 0.003, 0.01]}),
     "fddl": (None, 15, 1, {"fisher": [0.005, 0.05], "penalty": [0.001, 0.005], "mean_weight": [0.05, 0.5]}),
-    "dl-copar": (None, 15, 1, {"sparsity": [0.001, 0.005]}),
-    "rrc-l1": (None, 15, 6, {"penalty": [0.0001, 0.0005, 0.001, 0.005]}),
-    "dbdl": (None, 15, 1, {"sparsity": [20, 50, 100]}),
-    "jbdc": (None, 15, 1, {"sparsity": [20, 50, 100]}),
-    "addl": (None, 15, 1, {"incoherence": [0.001, 0.01], "rows": [0.001, 0.01], "bridge": [0.01, 0.1]}),
+    "rrc-l1": (None, 15, 6, {"penalty": [0.0001, 0.001, 0.01]}),
+    "addl": (None, 15, 1, {"ridge": [0.003, 0.01, 0.03, 0.1]}),
 }
 
 

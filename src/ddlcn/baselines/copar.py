@@ -4,7 +4,7 @@
                       + η Σ_{c≠j} ‖D_c D_jᵀ‖²,   atoms of unit length
 
 D₀ is shared, D_c is of class c. Given D, each code is a lasso with a Gram matrix of its class, solved
-exactly; given X, atoms are updated one by one, the minimum of their quadratic brought to unit length.
+exactly; given X, atoms are updated one by one, at unit length, and no update raises the objective.
 A test sample is coded over [D₀, D_c] for each class, and the least ‖y − x⁰D₀ − x^c D_c‖² + λ‖x‖₁ wins.
 Wang, Kong: A classification-oriented dictionary learning model, Pattern Recognition 2014.
 """
@@ -99,18 +99,7 @@ class COPAR(ScoringClassifier):
         goal = B.T @ (Y - A[:, ~own] @ rest)
         goal += B[seen].T @ (Y[seen] - (A * near)[np.ix_(seen, ~own)] @ rest)
         products = B.T @ B + B[seen].T @ B[seen]
-        # 2η‖D_rest d‖², both orders of the pair; small on the span of the rest only, so by Woodbury
-        small, atoms = rest @ rest.T, D[own]
-        values, vectors = np.linalg.eigh(small)
-        values, span = np.maximum(values, 0), vectors.T @ rest
-        for i in range(len(atoms)):
-            pull = goal[i] - products[i] @ atoms + products[i, i] * atoms[i]
-            weight = 2 * self.incoherence
-            shrink = weight / (products[i, i] + weight * values + 1e-12)
-            atom = pull - (shrink * (span @ pull)) @ span
-            if products[i, i] > 1e-12 and (length := np.linalg.norm(atom)) > 1e-12:
-                atoms[i] = atom / length
-        D[own] = atoms
+        D[own] = incoherent_atoms(D[own], goal, products, rest, self.incoherence)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         Y, scores = unit_rows(X), []
@@ -120,3 +109,21 @@ class COPAR(ScoringClassifier):
             left = Y - x @ D
             scores.append(-np.einsum("ij,ij->i", left, left) - self.sparsity * np.abs(x).sum(axis=1))
         return np.stack(scores, axis=1)
+
+
+def incoherent_atoms(
+    atoms: np.ndarray, goal: np.ndarray, products: np.ndarray, rest: np.ndarray, incoherence: float
+) -> np.ndarray:
+    """Atoms d one by one, to lower Σ_i products_ii‖d_i‖² − 2 d_i·pull_i + 2η‖D restᵀ‖² at unit length.
+
+    The last term, η for both orders of a pair, is held below a parabola of one curvature that touches it at
+    the present atom; at unit length the minimum is then a direction, and the objective never rises.
+    """
+    atoms, weight = atoms.copy(), 2 * incoherence
+    curvature = weight * float(np.abs(rest @ rest.T).sum(axis=1).max(initial=0))
+    for i, atom in enumerate(atoms):
+        pull = goal[i] - products[i] @ atoms + products[i, i] * atom
+        pull += curvature * atom - weight * (rest @ atom) @ rest
+        if products[i, i] > 1e-12 and (length := np.linalg.norm(pull)) > 1e-12:
+            atoms[i] = pull / length
+    return atoms

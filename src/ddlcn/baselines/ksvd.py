@@ -53,7 +53,7 @@ class LabelConsistentKSVD(ScoringClassifier):
         fidelity: float = 0.0,
         passes: int = 10,
         first_passes: int = 5,
-        ridge: float = 1.0,
+        ridge: float = 0.1,
         random_state: int = 0,
     ) -> None:
         self.atoms_per_class = atoms_per_class

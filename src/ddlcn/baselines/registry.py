@@ -19,6 +19,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
+from ddlcn.baselines.addl import ADDL
 from ddlcn.baselines.bayesian import BayesianDictionary
 from ddlcn.baselines.codebook import CodebookFeatures, MeanPyramid
 from ddlcn.baselines.coders import KernelCoder, LaplacianCoder, LassoCoder
@@ -86,7 +87,7 @@ def _bayesian(joint: bool) -> Callable:
 
 def _csdl(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
     faces = RandomFaces(power=0.5, random_state=seed)
-    return make_pipeline(faces, RepresentationClassifier(LassoCoder(0.003), None, seed, atoms_per_class=q))
+    return make_pipeline(faces, RepresentationClassifier(LassoCoder(0.001), None, seed, atoms_per_class=q))
 
 
 def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Callable:
@@ -138,6 +139,7 @@ METHODS: dict[str, Method] = {
     "lc-ksvd2": Method("label-consistent K-SVD", _lcksvd(consistency=4e-6, fidelity=1e-6)),
     "fddl": Method("Fisher discrimination dictionaries", _faces(lambda p, q, seed: FDDL(q)), "q"),
     "dl-copar": Method("shared and class dictionaries", _faces(lambda p, q, seed: COPAR(q)), "q"),
+    "addl": Method("analysis dictionaries and classifier", _faces(lambda p, q, seed: ADDL(q)), "q"),
     "dbdl": Method("Bayesian dictionary, then its classifier", _bayesian(joint=False), "q"),
     "jbdc": Method("Bayesian dictionary and classifier together", _bayesian(joint=True), "q"),
     "csdl-src": Method("SRC over q learnt faces a person, on square roots of pixels", _csdl, "q"),
