@@ -17,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from ddlcn import model_claims
 from ddlcn.errors import DDLCNError, ModelFileError
 from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from ddlcn.layers.network import Network
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ddlcn.classifier import DDLCNClassifier
 
 FORMAT = 1
+_LARGEST_ATOM, _LARGEST_WEIGHT = 1e4, 1e15  # so that no score overflows
 _CODERS = {"exact": LocalityCoder, "llc": LLCCoder}
 
 
@@ -65,33 +67,43 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
 def load(cls: type[DDLCNClassifier], path: str | os.PathLike[str]) -> DDLCNClassifier:
     """Read a model back, with every claim of the file checked."""
     name = repr(os.fspath(path))
+    if not os.path.isfile(path):  # nor a pipe or device, which could block for ever
+        what = (
+            "is no regular file: give a model" if os.path.exists(path) else "does not exist: check the path"
+        )
+        raise ModelFileError(f"{name} {what}, or make it with `ddlcn train`")
     try:
         with safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise ModelFileError(
-            f"{name} does not exist: check the path, or make it with `ddlcn train`"
-        ) from None
-    except (OSError, SafetensorError, ValueError, TypeError) as error:
+            header = _header(name, file.metadata() or {})
+            claims = {key: _claim(file.get_slice(key)) for key in file.keys()}  # noqa: SIM118
+            model_claims.check(header, claims)
+            return _restore(cls, header, {key: file.get_tensor(key) for key in claims})
+    except ModelFileError:
+        raise
+    except MemoryError:
+        raise ModelFileError(f"{name} is too large for this machine's memory: free some") from None
+    except (OSError, SafetensorError) as error:
         raise ModelFileError(
             f"{name} is damaged or is no ddlcn model ({_line(error)}): train it anew"
         ) from None
+    except Exception as error:  # whatever a damaged header leads to
+        raise ModelFileError(f"{name} is damaged ({_line(error)}): train it anew") from None
+
+
+def _header(name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
     if "ddlcn" not in metadata:
         raise ModelFileError(
             f"{name} is a safetensors file but no ddlcn model: give one made by `ddlcn train`"
         )
-    try:
-        header = json.loads(metadata["ddlcn"])
+    header = model_claims.read_header(metadata["ddlcn"])
+    if header["format"] > FORMAT:
         version = header["format"]
-        _expect(isinstance(version, int), "its format is no number")
-        if version > FORMAT:
-            raise ModelFileError(f"{name} has format {version}, newer than this ddlcn reads: upgrade ddlcn")
-        return _restore(cls, header, tensors)
-    except ModelFileError:
-        raise
-    except Exception as error:  # whatever a damaged header leads to
-        raise ModelFileError(f"{name} is damaged ({_line(error)}): train it anew") from None
+        raise ModelFileError(f"{name} has format {version}, newer than this ddlcn reads: upgrade ddlcn")
+    return header
+
+
+def _claim(tensor: Any) -> model_claims.Tensor:
+    return model_claims.Tensor(tensor.get_dtype(), tuple(tensor.get_shape()))
 
 
 def read_format(path: str | os.PathLike[str]) -> int:
@@ -141,38 +153,30 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def _restore(
     cls: type[DDLCNClassifier], header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
 ) -> DDLCNClassifier:
+    """The model of a header and tensors whose types and shapes have been checked."""
+    for name, tensor in tensors.items():
+        largest = _LARGEST_ATOM if name.startswith("dictionary") else _LARGEST_WEIGHT
+        _expect(bool((np.abs(tensor) <= largest).all()), f"{name} is not finite, or too large")
     params = {key: _tuples(value) for key, value in header["params"].items()}
     descriptor = DenseSIFT(**{key: _tuples(value) for key, value in header["descriptor"].items()})
+    descriptor.patch_sizes  # noqa: B018  # raises on sizes that have no sense
     model = cls(**params, descriptor=descriptor if header["own_descriptor"] else None)
     model.descriptor_ = descriptor
-    _expect(all(map(_whole, [*descriptor.patch_sizes, descriptor.step])), "its patches are no numbers")
-    low, high = map(float, header["value_range"])
-    model.value_range_ = low, high
-    _expect(-np.inf < low < high < np.inf, "its values have no range")
-    model.n_train_ = int(header["n_train"])
+    low, high = header["value_range"]
+    model.value_range_ = float(low), float(high)
+    model.n_train_ = header["n_train"]
     if header["n_features_in"] is not None:
-        model.n_features_in_ = int(header["n_features_in"])
+        model.n_features_in_ = header["n_features_in"]
     model.timings_ = Stopwatch()
     model.classes_ = np.array(header["classes"], dtype=np.dtype(header["classes_dtype"]))
-    _expect(model.classes_.ndim == 1 and model.classes_.dtype.kind in "biufU", "its classes are no labels")
-    _expect(len(np.unique(model.classes_)) == len(model.classes_) >= 2, "its classes are not distinct")
+    sorted_classes = np.unique(model.classes_)
+    _expect(np.array_equal(sorted_classes, model.classes_), "its classes are not distinct and sorted")
 
-    for tensor in tensors.values():
-        _expect(tensor.dtype.kind == "f" and bool(np.isfinite(tensor).all()), "a tensor is not finite")
-    dictionaries = [tensors[f"dictionary.{i}"] for i in range(len(tensors) - 2)]
-    _expect(
-        all(d.ndim == 2 and d.shape[1] == 128 and len(d) for d in dictionaries), "a dictionary is misshapen"
-    )
     coders: list[Any] = []
     for spec in header["coders"]:
         known = _CODERS[spec["kind"]]
         coders.append(known(**{key: value for key, value in spec.items() if key != "kind"}))
-        _expect(
-            _whole(spec["n_neighbors"]) and min(spec[k] for k in spec if k != "kind") >= 0,
-            "a coder is strange",
-        )
-    _expect(len(coders) == len(dictionaries) >= 1, "it has not one coder a dictionary")
-    _expect(all(_whole(level) and level <= 1000 for level in header["pyramid"]), "its pyramid is strange")
+    dictionaries = [tensors[f"dictionary.{layer}"] for layer in range(len(coders))]
     model.network_ = Network(
         dictionaries, coders, SpatialPyramid(_tuples(header["pyramid"])), header["min_channel"], model.expand
     )
@@ -184,22 +188,15 @@ def _restore(
         tensors["svm.intercept"],
     )
     svm.C_, svm.scale_ = float(header["svm"]["C"]), float(header["svm"]["scale"])
-    _expect(0 < svm.scale_ < np.inf, "its scale is no positive number")
     svm.duality_gap_ = np.array(header["svm"]["duality_gap"], dtype=float)
     svm.n_features_in_ = model.network_.n_features
-    rows = 1 if len(model.classes_) == 2 else len(model.classes_)
-    _expect(svm.coef_.shape == (rows, svm.n_features_in_), "its weights do not fit its dictionaries")
-    _expect(svm.intercept_.shape == (rows,), "its biases do not fit its classes")
+    _expect(svm.coef_.shape[1] == svm.n_features_in_, "its weights do not fit its dictionaries")
     return model
 
 
 def _expect(holds: bool, otherwise: str) -> None:
     if not holds:
         raise ValueError(otherwise)
-
-
-def _whole(value: Any) -> bool:
-    return type(value) is int and value > 0
 
 
 def _tuples(value: Any) -> Any:

@@ -50,7 +50,9 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 
 def _fail(message: str) -> NoReturn:
-    print("ddlcn:", " ".join(message.split()), file=sys.stderr, flush=True)
+    line = " ".join(message.split())  # and nothing that a terminal would obey
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    print("ddlcn:", shown, file=sys.stderr, flush=True)
     sys.exit(2)
 
 

@@ -21,6 +21,7 @@ from ddlcn.layers.threads import one_blas_thread
 
 _BLOCK = 512  # rows of the product with all atoms that are held at a time; no answer depends on it
 _LARGEST_TABLE = 2048  # atoms; 32 MB
+MAX_NEIGHBORS = 512  # that take part; the work for a descriptor grows with their cube
 _NO_TABLE = np.empty((0, 0))
 
 
@@ -108,6 +109,8 @@ def _encode(
     if n_neighbors < 1 or len(book.atoms) < 1:
         raise DDLCNError(f"n_neighbors={n_neighbors} over {len(book.atoms)} atoms: both must be at least 1")
     k = min(n_neighbors, len(book.atoms))
+    if k > MAX_NEIGHBORS:
+        raise DDLCNError(f"n_neighbors={n_neighbors}: at most {MAX_NEIGHBORS} can take part; lower it")
     indices, values = np.empty((len(Y), k), np.int32), np.empty((len(Y), k), np.float32)
     apart = book.apart if book is atoms or len(Y) > len(book.atoms) else _NO_TABLE
     with one_blas_thread():

@@ -83,7 +83,7 @@ class L1BallDictionary(TransformerMixin, BaseEstimator):
     def fit(self, Y: ArrayLike, y: object = None) -> L1BallDictionary:
         """Learn the atoms of the samples in the rows of `Y`."""
         samples = validate_data(self, Y, dtype=np.float32, order="C")
-        if self.n_atoms < 1 or not self.l1_radius > 0:
+        if self.n_atoms < 1 or not 0 < self.l1_radius < np.inf:
             raise DDLCNError(
                 f"n_atoms={self.n_atoms} and l1_radius={self.l1_radius} must be positive numbers"
             )

@@ -111,7 +111,10 @@ class Network:
         """Length of an image feature."""
         n_atoms, cells = len(self.dictionaries[0]), self.pyramid.n_cells
         if self.expand:
-            return cells * (self.augmentation.size + (n_atoms if self.min_channel else 0))
+            length = 1  # of a row of `augmentation`
+            for atoms in reversed(self.dictionaries[1:]):
+                length = 1 + len(atoms) * length
+            return cells * n_atoms * (length + bool(self.min_channel))
         return cells * n_atoms * (2 if self.weights[1].size else 1)
 
     def encode(self, values: np.ndarray) -> Codes:
