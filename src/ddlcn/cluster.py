@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1000  # units that the scheduler knows of
 _LARGEST_SENT = 1 << 16  # bytes; larger arrays are written to the store and sent by name
+_GREETING = 20  # seconds for a scheduler to answer
 _PATIENCE = 60  # seconds for a first worker, and for shared storage to show what a worker wrote
 
 
@@ -59,7 +60,7 @@ def connect(address: str) -> Iterator[Any]:
     except ImportError:
         raise DDLCNError("a Dask scheduler needs dask: pip install 'ddlcn[cluster]'") from None
     try:
-        client = Client(address, timeout=20)
+        client = Client(address, timeout=_GREETING)
     except (OSError, ValueError) as error:
         what = " ".join(str(error).split())[:200]
         raise DDLCNError(

@@ -2,6 +2,8 @@
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -58,12 +60,14 @@ def train(
     coder: options.TheCoder = None,
     beta: options.Beta = None,
     C: options.C = None,
+    work: options.Work = None,
+    scheduler: options.Scheduler = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
-    """Train on labelled images and write the model to one file."""
+    """Train on labelled images and write the model to one file. If interrupted, the same command goes on."""
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
     from ddlcn import DDLCNClassifier
 
@@ -83,7 +87,7 @@ def train(
         random_state=seed,
         n_jobs=n_jobs,
     )
-    with progress() as tell:
+    with progress() as tell, _kept_work(output, work, scheduler) as model.store:
         found = _read(data, part, strict, n_jobs, watch, tell, min_per_class=2)
         images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
         tested = _learn(model, images, held_out, output, report, tell, learning_curve)
@@ -108,6 +112,27 @@ def evaluate(
         found = _read(data, part, strict, n_jobs, watch, tell, min_classes=1)
         tested = _test(judge, found, report, tell)
     show(summary(judge, found, tested, perf_counter() - start, watch, report=report), as_json)
+
+
+@contextmanager
+def _kept_work(output: Path, work: str | None, scheduler: str | None) -> Iterator[str]:
+    """Where finished work lies: beside the model until that is written, or where the user says, and stays."""
+    from ddlcn.cluster import connect
+    from ddlcn.store import Store
+
+    store, done = Store(work or f"{output}.work"), False
+    with store.in_use(), connect(scheduler) if scheduler else nullcontext():
+        try:
+            yield store.path
+            done = True
+        except KeyboardInterrupt:
+            if not store.names():
+                raise
+            kept = f"finished work is kept in {work or f'{output}.work'!r}"
+            raise DDLCNError(f"interrupted; {kept}, the same command goes on") from None
+        finally:
+            if work is None and (done or not store.names()):
+                store.remove()
 
 
 def _read(

@@ -82,6 +82,23 @@ LearningCurve = Annotated[
     bool,
     typer.Option("--learning-curve", help="Train on fewer images too, for a curve in the report."),
 ]
+Work = Annotated[
+    str | None,
+    typer.Option(
+        "--work",
+        metavar="DIR",
+        help="Keep finished work in this folder or fsspec path, also in the end, for the next training.",
+        show_default="OUTPUT.work until the model is written",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Work on a Dask cluster, whose workers must find DATA and --work where this machine does.",
+    ),
+]
 Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same result.")
 ]
