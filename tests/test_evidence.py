@@ -9,8 +9,13 @@ from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT
 from ddlcn.evidence import Evidence
 
 
-def some_images(seed: int, n_classes: int = 3, per_class: int = 3) -> tuple[list[np.ndarray], np.ndarray]:
-    """Noise with a bright bar, of several sizes; the bar's angle is the class. The last image is flat."""
+def some_images(
+    seed: int, n_classes: int = 3, per_class: int = 3, colour: bool = False
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Noise with a bright bar, of several sizes; the bar's angle is the class. The last image is flat.
+
+    In colour, bytes with three channels or four.
+    """
     rng = np.random.default_rng(seed)
     images = []
     labels = np.repeat(np.arange(n_classes), per_class)
@@ -21,6 +26,11 @@ def some_images(seed: int, n_classes: int = 3, per_class: int = 3) -> tuple[list
         image[height // 2] += label == 1
         images.append(np.clip(image, 0, 1))
     images[-1] = np.full((20, 30), 0.5)
+    if colour:
+        images = [
+            (255 * image[..., None] * rng.random(3 + i % 2)).astype(np.uint8)
+            for i, image in enumerate(images)
+        ]
     return images, labels
 
 
@@ -47,6 +57,8 @@ def assert_adds_up(model: DDLCNClassifier, evidence: Evidence, column: int, imag
     coder=st.sampled_from(["exact", "llc"]),
     patch_size=st.sampled_from([8, 12, (8, 13)]),
     step=st.integers(2, 7),
+    min_channel=st.sampled_from([None, True, False]),
+    colour=st.booleans(),
 )
 def test_shares_and_bias_add_up_to_the_score(
     seed: int,
@@ -57,8 +69,10 @@ def test_shares_and_bias_add_up_to_the_score(
     coder: str,
     patch_size: int | tuple[int, ...],
     step: int,
+    min_channel: bool | None,
+    colour: bool,
 ) -> None:
-    images, labels = some_images(seed, n_classes)
+    images, labels = some_images(seed, n_classes, colour=colour)
     model = DDLCNClassifier(
         atoms_per_class=3,
         deeper_atoms=deeper,
@@ -66,10 +80,11 @@ def test_shares_and_bias_add_up_to_the_score(
         preset=preset,
         coder=coder,
         descriptor=DenseSIFT(patch_size=patch_size, step=step, contrast_threshold=0.1),
+        min_channel=min_channel,
         C=1.0,
         expand=expand,
     ).fit(images, labels)
-    for image in (images[0], images[-1], np.zeros((9, 21)), some_images(seed + 1)[0][1]):
+    for image in (images[0], images[-1], np.zeros((9, 21)), some_images(seed + 1, colour=colour)[0][1]):
         for column, label in enumerate(model.classes_):
             assert_adds_up(model, model.explain(image, label), column, image)
 

@@ -53,3 +53,16 @@ def test_learning_curve(run: Run, data: Path, tmp_path: Path) -> None:
     report = ("--report", tmp_path / "report", "--learning-curve")
     ran = run("train", data, "-o", tmp_path / "m", "-t", 4, *QUICK, *report, "--json")
     assert 'id="curve"' in Path(ran.json["report"]).read_text("utf-8")
+
+
+def test_a_report_of_evaluate_knows_the_training_images_if_told(
+    run: Run, model: Path, data: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report"
+    run("evaluate", model, data, "--report", report, "--json")
+    assert "--train-data" in (report / "index.html").read_text("utf-8")  # how to have leaks looked for
+    run("evaluate", model, data, "--report", report, "--train-data", model.parent / "data", "--json")
+    page = (report / "index.html").read_text("utf-8")
+    assert "18 of 18 test images" in page  # the very same pictures
+    assert "nearest patch" in page
+    assert "say where with --report" in run("evaluate", model, data, "--train-data", data).line

@@ -8,9 +8,10 @@ from PIL import Image
 
 from ddlcn import DDLCNClassifier, DDLCNError
 from ddlcn.report import draw_atoms, draw_explanation, save_figure
-from ddlcn.report.atoms import heaviest, layers, nearest_patches
+from ddlcn.report.atoms import heaviest, layers, nearest_patches, shared
 from ddlcn.report.explanation import explain_both, strongest
 from ddlcn.report.pixels import overlay, patch, seen
+from ddlcn.report.tiles import signed
 from tests.report.conftest import HOSTILE, Case, bars
 
 
@@ -64,7 +65,7 @@ def test_atoms_of_an_explanation_come_with_the_patches_that_fired_them(tested: C
     tiles = strongest(tested.model, evidence, seen(tested.model, tested.test.images[3]), 5)
     strongest_atom = np.abs(shares).argmax()
     np.testing.assert_array_equal(tiles[0].atom, tested.model.network_.dictionaries[0][strongest_atom])
-    assert f"{shares[strongest_atom]:+.4f}" in tiles[0].caption
+    assert signed(shares[strongest_atom], 4) in tiles[0].caption
     fired = evidence.fired_by(int(strongest_atom))
     own = np.where(evidence.atoms == strongest_atom, evidence.shares, 0).sum(axis=1)
     assert set(fired) == set(np.flatnonzero(own))
@@ -105,3 +106,16 @@ def test_an_unknown_format_is_refused_before_anything_is_written(tested: Case, t
     with pytest.raises(DDLCNError, match=r"can't draw \.docx; name a file in .*png"):
         save_figure(draw_atoms(tested.model), tmp_path / "atoms.docx")
     assert not list(tmp_path.iterdir())
+
+
+def test_deeper_atoms_come_with_those_that_share_them(tested: Case) -> None:
+    network = tested.model.network_
+    for depth, table in ((1, network.tables[0]), (2, network.tables[0] @ network.tables[1])):
+        found = shared(tested.model, depth, 3)
+        assert [k for k, _ in found] == np.argsort(-(table**2).sum(axis=0), kind="stable")[:3].tolist()
+        for k, users in found:
+            weights = [weight for _, weight in users]
+            assert weights == [table[j, k] for j, _ in users]
+            assert 1 <= len(users) <= 4
+            assert abs(weights[0]) == np.abs(table[:, k]).max()
+            assert min(map(abs, weights)) >= 0.005

@@ -151,6 +151,15 @@ def test_a_bad_file_shows_a_message_and_the_good_go_on(browser: Any, address: st
     assert "422" in entry["message"]
 
 
+def test_clear_leaves_nothing_and_the_next_image_comes(page: Page, files: list[str]) -> None:
+    choose(page, *files)
+    page.find_element("id", "clear").click()
+    wait(page, lambda: text(page, "#images") == "" and not page.find_element("id", "answer").is_displayed())
+    assert not page.find_element("id", "clear").is_displayed()
+    choose(page, files[1])
+    assert text(page, "#file") == "two <i>.png"
+
+
 def test_browse_atoms(page: Page) -> None:
     wait(page, lambda: text(page, "#count").startswith("All 16 atoms"))
     page.find_element("css selector", f"#learnt option[value='{CLASSES[3]}']").click()

@@ -39,7 +39,7 @@ def demo(
     found = ImageSet.of(digits.images, digits.target, "scikit-learn's digits")
     model = DDLCNClassifier(random_state=seed, n_jobs=jobs or -1)
     with progress() as tell:
-        tested = _learn(model, *found.split(0.5, seed), output, report, tell)
+        tested = _learn(model, *found.split(0.5, seed), output, report, tell, Stopwatch())
     show(summary(model, found, tested, perf_counter() - start, model.timings_, output, report), as_json)
 
 
@@ -90,7 +90,7 @@ def train(
     with progress() as tell, _kept_work(output, work, scheduler) as model.store:
         found = _read(data, part, strict, n_jobs, watch, tell, min_per_class=2)
         images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
-        tested = _learn(model, images, held_out, output, report, tell, learning_curve)
+        tested = _learn(model, images, held_out, output, report, tell, watch, learning_curve)
     timings = watch | model.timings_
     show(summary(model, found, tested, perf_counter() - start, timings, output, report), as_json)
 
@@ -100,6 +100,7 @@ def evaluate(
     model: options.Model,
     data: options.Data,
     report: options.Report = None,
+    train_data: options.TrainData = None,
     part: options.ThePart = options.Part.test,
     jobs: options.Jobs = None,
     strict: options.Strict = False,
@@ -107,10 +108,13 @@ def evaluate(
 ) -> None:
     """Test a model on labelled images."""
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    if train_data and not report:
+        raise DDLCNError("--train-data is looked at for a report; say where with --report DIR")
     judge = load_model(model, n_jobs)
     with progress() as tell:
-        found = _read(data, part, strict, n_jobs, watch, tell, min_classes=1)
-        tested = _test(judge, found, report, tell)
+        read = partial(_read, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
+        found, seen = read(data, part), read(train_data, options.Part.train) if train_data else None
+        tested = _test(judge, found, report, tell, watch, seen)
     show(summary(judge, found, tested, perf_counter() - start, watch, report=report), as_json)
 
 
@@ -152,13 +156,14 @@ def _learn(
     output: Path | None,
     report: Path | None,
     tell: Listener,
+    watch: Stopwatch,
     curve: bool = False,
 ) -> "Evaluation | None":
     with listen(tell):
         model.fit(images.images, images.labels)
     if output:
         model.save(output)
-    return None if held_out is None else _test(model, held_out, report, tell, images, curve)
+    return None if held_out is None else _test(model, held_out, report, tell, watch, images, curve)
 
 
 def _test(
@@ -166,6 +171,7 @@ def _test(
     images: "ImageSet",
     report: Path | None,
     tell: Listener,
+    watch: Stopwatch,
     train: "ImageSet | None" = None,
     curve: bool = False,
 ) -> "Evaluation":
@@ -179,5 +185,14 @@ def _test(
         command = shlex.join(["ddlcn", *sys.argv[1:]])
         with listen(tell):
             points = learning_curve(model, train, images) if curve and train else []
-            write_report(report, tested, model, images, train=train, command=command, learning_curve=points)
+            write_report(
+                report,
+                tested,
+                model,
+                images,
+                train=train,
+                command=command,
+                stages=watch,
+                learning_curve=points,
+            )
     return tested

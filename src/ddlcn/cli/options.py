@@ -78,6 +78,13 @@ Report = Annotated[
         "--report", callback=_folder, metavar="DIR", help="Write a page about the test to this folder."
     ),
 ]
+TrainData = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DATA",
+        help="The training images, to look for duplicates among them and for the patches nearest to atoms.",
+    ),
+]
 LearningCurve = Annotated[
     bool,
     typer.Option("--learning-curve", help="Train on fewer images too, for a curve in the report."),

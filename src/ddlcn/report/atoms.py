@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.report.pixels import patch, seen
-from ddlcn.report.tiles import Beside, Tile, draw_tiles, plain, width
+from ddlcn.report.tiles import Beside, Tile, draw_tiles, plain, signed, width
 
 _MOST_IMAGES = 200  # training images that patches are looked for in, evenly drawn
+_LEAST = 0.005  # weight of a first-layer atom in a deeper one that is worth a look
 _WIDE, _ROW = 20.0, 1.65  # of the sheet and of a row of tiles, in sides of a square
 
 
@@ -39,7 +40,10 @@ def layers(
     rest = "" if images is None else ", each with the training patches nearest to it"
     found = [Layer(f"Layer 1: {_count(tiles, first, 'those that weigh most')}{rest}", tiles)]
     for depth, atoms in enumerate(deeper, start=1):
-        tiles = _shared(model, depth, most // 2)
+        tiles = [
+            Tile(atoms[k], str(k), [Beside(first[j], f"{j}: {signed(weight, 2)}") for j, weight in users])
+            for k, users in shared(model, depth, most // 2)
+        ]
         title = f"Layer {depth + 1}: {_count(tiles, atoms, 'those most shared')}, each with the layer-1 atoms"
         found.append(Layer(f"{title} that share it", tiles))
     return found
@@ -97,16 +101,16 @@ def _nearest_in(model: DDLCNClassifier, image: Any, atoms: np.ndarray) -> tuple[
     return distances.min(axis=0), [patch(grey, positions[i], int(sizes[i])) for i in best]
 
 
-def _shared(model: DDLCNClassifier, depth: int, most: int, partners: int = 4) -> list[Tile]:
+def shared(
+    model: DDLCNClassifier, depth: int, most: int, partners: int = 4
+) -> list[tuple[int, list[tuple[int, float]]]]:
     """Deeper atoms that the first layer's codes use most, with the atoms whose codes use each most."""
     table = reduce(np.matmul, model.network_.tables[:depth])
-    first, atoms = model.network_.dictionaries[0], model.network_.dictionaries[depth]
-    tiles = []
-    for k in np.argsort(-(table**2).sum(axis=0), kind="stable")[:most]:
-        users = np.argsort(-np.abs(table[:, k]), kind="stable")[:partners]
-        beside = [Beside(first[j], f"{j}: {table[j, k]:+.2f}") for j in users if table[j, k]]
-        tiles.append(Tile(atoms[k], str(k), beside))
-    return tiles
+    found = []
+    for k in np.argsort(-(table**2).sum(axis=0), kind="stable")[:most].tolist():
+        users = np.argsort(-np.abs(table[:, k]), kind="stable")[:partners].tolist()
+        found.append((k, [(j, float(table[j, k])) for j in users if abs(table[j, k]) >= _LEAST]))
+    return found
 
 
 def _count(tiles: list[Tile], atoms: np.ndarray, which: str) -> str:

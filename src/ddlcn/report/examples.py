@@ -10,7 +10,7 @@ import numpy as np
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evaluation import Evaluation
 from ddlcn.images import ImageSet
-from ddlcn.report.pixels import data_uri, overlay, seen
+from ddlcn.report.pixels import data_uri, overlay, seen, shown
 
 _PAIRS, _MISTAKES, _BEST, _EACH = 10, 8, 6, 4
 _SMALL, _LARGE = 112, 256  # pixels
@@ -84,7 +84,7 @@ class Examples:
         return [self._mistake(i) for i in wrong[np.argsort(-self.sure[wrong], kind="stable")[:_MISTAKES]]]
 
     def best(self) -> list[Best]:
-        """The classes with the largest share of right answers, then with the most images."""
+        """The classes with the largest share of right answers, then with the most images; half at most."""
         accuracy, n = self.evaluation.class_accuracy, np.bincount(self.evaluation.truth)
         known = [c for c in np.flatnonzero(n) if accuracy[c] > 0]
         return [
@@ -94,7 +94,7 @@ class Examples:
                 int(n[c]),
                 self._surest(self.right & (self.evaluation.truth == c)),
             )
-            for c in sorted(known, key=lambda c: (-accuracy[c], -n[c]))[:_BEST]
+            for c in sorted(known, key=lambda c: (-accuracy[c], -n[c]))[: min(_BEST, -(-len(n) // 2))]
         ]
 
     def _surest(self, which: np.ndarray) -> list[Picture]:
@@ -120,12 +120,13 @@ class Examples:
             )
             for code, evidence, own in zip(codes, evidences, maps, strict=True)
         )
-        return Mistake(Picture(data_uri(grey, _LARGE), image_name(self.test, i)), (first, second))
+        picture = Picture(data_uri(shown(self.model, image), _LARGE), image_name(self.test, i))
+        return Mistake(picture, (first, second))
 
 
 def thumbnail(model: DDLCNClassifier, images: ImageSet, i: int) -> Picture:
     """A small picture of image i."""
-    return Picture(data_uri(seen(model, images.images[i]), _SMALL), image_name(images, i))
+    return Picture(data_uri(shown(model, images.images[i]), _SMALL), image_name(images, i))
 
 
 def image_name(images: ImageSet, i: int) -> str:

@@ -15,7 +15,7 @@ from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evidence import Evidence
 from ddlcn.report.atoms import atom_class
 from ddlcn.report.pixels import EVIDENCE_COLOURS, overlay, patch, seen
-from ddlcn.report.tiles import AGAINST, FOR, Beside, Tile, draw_tiles, plain, width
+from ddlcn.report.tiles import AGAINST, FOR, Beside, Tile, draw_tiles, plain, signed, width
 
 _ATOMS, _COLUMNS, _PATCHES = 8, 4, 3
 
@@ -27,20 +27,22 @@ def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> F
     largest = max(float(np.abs(each).max()) for each in maps)
     tiles = strongest(model, evidences[0], grey)
     wide = width(tiles) * _COLUMNS
-    low, tall = 12 * 4.4 / wide, 0.9 + float(np.clip(3.5 * grey.shape[0] / grey.shape[1], 1.5, 6))
+    low, tall = 12 * 4.4 / wide, 0.65 + float(np.clip(3.5 * grey.shape[0] / grey.shape[1], 1.5, 6))
 
+    roles = ("the answer", "the runner-up") if label is None else ("asked for", "the likeliest other")
     figure = Figure(figsize=(12, tall + low), layout="constrained")
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[tall, low])[:, 0]
     axes = above.subplots(1, 3)
     axes[0].imshow(grey, cmap="gray", vmin=0, vmax=1)
-    axes[0].set_title("The image, as the model sees it\n", fontsize=11)
+    axes[0].set_title("The image, as the model sees it,\nand where each atom below fired most", fontsize=11)
     _mark(axes[0], model, evidences[0], tiles)
-    for axis, evidence, probability, own in zip(axes[1:], evidences, probabilities, maps, strict=True):
-        axis.imshow(overlay(grey, own, largest))
-        total = (
-            f"score {evidence.score:+.3f} = patches {evidence.patches.sum():+.3f}, bias {evidence.bias:+.3f}"
+    for i, (axis, evidence) in enumerate(zip(axes[1:], evidences, strict=True)):
+        axis.imshow(overlay(grey, maps[i], largest))
+        title = f"{plain(evidence.label)}, {roles[i]}: {probabilities[i]:.1%}"
+        score, patches, bias = (
+            signed(value, 3) for value in (evidence.score, evidence.score - evidence.bias, evidence.bias)
         )
-        axis.set_title(f"{plain(evidence.label)}: {probability:.1%}\n{total}", fontsize=11)
+        axis.set_title(f"{title}\nscore {score} = patches {patches}, bias {bias}", fontsize=11)
     bar = above.colorbar(
         ScalarMappable(Normalize(-largest, largest), EVIDENCE_COLOURS), ax=axes, shrink=0.8, pad=0.01
     )
@@ -74,7 +76,7 @@ def strongest(model: DDLCNClassifier, evidence: Evidence, grey: np.ndarray, n: i
     return [
         Tile(
             model.network_.dictionaries[0][atom],
-            f"{number}.  {share:+.4f}\nlearnt on {plain(atom_class(model, atom))}",
+            f"{number}.  {signed(share, 4)}\nlearnt on {plain(atom_class(model, atom))}",
             [
                 Beside(patch(grey, evidence.descriptors.positions[i], int(evidence.descriptors.sizes[i])))
                 for i in evidence.fired_by(atom)[:_PATCHES]
@@ -91,11 +93,11 @@ def _largest(model: DDLCNClassifier, evidence: Evidence, n: int) -> list[tuple[i
 
 
 def _mark(axis: Axes, model: DDLCNClassifier, evidence: Evidence, tiles: list[Tile]) -> None:
-    """Frame the patches of the tiles, each with its tile's number."""
+    """Frame the first patch of each tile, with the tile's number."""
     for number, ((atom, _), tile) in enumerate(
         zip(_largest(model, evidence, len(tiles)), tiles, strict=True), 1
     ):
-        for i in evidence.fired_by(atom)[:_PATCHES]:
+        for i in evidence.fired_by(atom)[:1]:
             (y, x), size = evidence.descriptors.positions[i], int(evidence.descriptors.sizes[i])
             corner = (x - size / 2, y - size / 2)
             axis.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=tile.colour, linewidth=1.2))

@@ -28,19 +28,36 @@ find.addEventListener("input", () => {
   document.getElementById("found").textContent = wanted ? `${shown} of ${body.rows.length}` : "";
 });
 
-// Name the cell of the confusion picture that is pointed at.
+// Name the cell of the confusion picture that is pointed at, or that the arrow keys lead to.
 const heat = document.getElementById("heat");
 if (heat) {
   const names = JSON.parse(heat.dataset.names);
   const counts = JSON.parse(heat.dataset.counts);
   const cell = document.getElementById("cell");
-  const name = (event) => {
+  const mark = document.getElementById("mark");
+  const mistakes = Object.keys(counts).map((key) => key.split(",").map(Number)).filter(([row, column]) => row !== column);
+  const tell = (row, column) => {
+    const n = counts[`${row},${column}`] ?? 0;
+    cell.textContent = row === column ? `${names[row]}: ${n} right` : `${names[row]} taken for ${names[column]}: ${n}`;
+  };
+  const point = (event) => {
     const box = heat.getBoundingClientRect();
     const at = (where, start, size) => Math.min(names.length - 1, Math.max(0, Math.floor(((where - start) / size) * names.length)));
-    const row = at(event.clientY, box.top, box.height);
-    const column = at(event.clientX, box.left, box.width);
-    cell.textContent = `${names[row]} taken for ${names[column]}: ${counts[`${row},${column}`] ?? 0}`;
+    mark.hidden = true;
+    tell(at(event.clientY, box.top, box.height), at(event.clientX, box.left, box.width));
   };
-  heat.addEventListener("pointermove", name);
-  heat.addEventListener("pointerdown", name);
+  let here = -1;
+  heat.addEventListener("pointermove", point);
+  heat.addEventListener("pointerdown", point);
+  heat.addEventListener("keydown", (event) => {
+    const way = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!way || !mistakes.length) return;
+    event.preventDefault();
+    here = here < 0 && way < 0 ? mistakes.length - 1 : (here + way + mistakes.length) % mistakes.length;
+    const [row, column] = mistakes[here];
+    mark.hidden = false;
+    mark.style.top = `${(100 * (row + 0.5)) / names.length}%`;
+    mark.style.left = `${(100 * (column + 0.5)) / names.length}%`;
+    tell(row, column);
+  });
 }

@@ -10,12 +10,13 @@ import os
 import platform
 import sys
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from ddlcn.report.examples import Examples, Picture, image_name, thumbnail
 from ddlcn.report.leaks import find_leaks
 from ddlcn.report.pixels import data_uri
 from ddlcn.report.strokes import svg_paths
+from ddlcn.report.tiles import signed
 
 _LEAKS, _SKIPPED, _ATOMS = 12, 200, 24  # shown at most
 
@@ -47,6 +49,7 @@ def write_report(
     *,
     train: ImageSet | None = None,
     command: str = "",
+    stages: Mapping[str, float] = MappingProxyType({}),
     learning_curve: Sequence[Point] = (),
 ) -> Path:
     """Write `index.html` into a directory, which is made if need be, and return its path.
@@ -59,6 +62,8 @@ def write_report(
         The training images, to look for duplicates among the test images and for patches near the atoms.
     command : str
         What was typed.
+    stages : mapping
+        Seconds of what came before training, by name.
     learning_curve : sequence of Point
         See `learning_curve`.
     """
@@ -88,16 +93,17 @@ def write_report(
         "evaluation": evaluation,
         "model": model,
         "n_test": len(test),
+        "n_train": 0 if train is None else len(train),
         "source": Path(test.source).name,
         "command": command,
         "skipped": list(dict.fromkeys((train.skipped if train else []) + test.skipped)),
+        "passed_over": test.passed_over,
         "most_skipped": _SKIPPED,
         "most_leaks": _LEAKS,
-        "stages": {**model.timings_, "testing": evaluation.seconds},
+        "stages": {**stages, **model.timings_, "testing": evaluation.seconds},
         "memory": _peak_memory(),
         "settings": _settings(model),
-        "versions": {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
-        "machine": f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        "machine": _machine(),
         "written": datetime.now().astimezone(),
     }
     facts |= {name: make() for name, make in track("Report", parts.items(), total=len(parts))}
@@ -113,9 +119,11 @@ def _render(facts: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = lambda share: (
-        "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
-    )
+    environment.filters |= {
+        "percent": lambda share: "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%",
+        "signed": lambda value: signed(value, 3),
+        "breakable": lambda name: Markup("/<wbr>").join(str(name).split("/")),
+    }
     style, script = (
         resources.files("ddlcn.report").joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")
     )
@@ -177,7 +185,7 @@ def _curve(points: Sequence[Point]) -> dict[str, Any] | None:
     if not points:
         return None
     x = np.log(np.array([point.images_per_class for point in points], dtype=float))
-    left = 50 + 520 * (x - x[0]) / max(float(x[-1] - x[0]), 1e-9)
+    left = 62 + 508 * (x - x[0]) / max(float(x[-1] - x[0]), 1e-9)
     floor = np.floor(10 * min(point.low for point in points)) / 10
 
     def down(share: float) -> float:
@@ -208,6 +216,15 @@ def _settings(model: DDLCNClassifier) -> dict[str, Any]:
 def _spelt(part: Any) -> str:
     params = ", ".join(f"{name}={value!r}" for name, value in part.get_params().items())
     return f"{type(part).__name__}({params})"
+
+
+def _machine() -> dict[str, str]:
+    """What the times depend on besides the work."""
+    return {
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        **{name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
+    }
 
 
 def _peak_memory() -> float | None:

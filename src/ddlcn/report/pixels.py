@@ -15,7 +15,7 @@ from PIL import Image
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
-from ddlcn.images import read_grey
+from ddlcn.images import read_colour, read_grey
 from ddlcn.model_file import write_atomically
 
 EVIDENCE_COLOURS = "RdBu_r"  # red speaks for the class, blue against it
@@ -26,6 +26,13 @@ def original(model: DDLCNClassifier, image: Any) -> np.ndarray:
     if model.image_shape is not None:
         image = np.reshape(image, model.image_shape)
     return read_grey(image, value_range=model.value_range_)
+
+
+def shown(model: DDLCNClassifier, image: Any) -> np.ndarray:
+    """The image as people know it: in colour, at its own size."""
+    if model.image_shape is not None:
+        image = np.reshape(image, model.image_shape)
+    return read_colour(image, value_range=model.value_range_)
 
 
 def seen(model: DDLCNClassifier, image: Any) -> np.ndarray:
@@ -48,7 +55,7 @@ def patch(grey: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
 
 
 def data_uri(picture: np.ndarray, side: int, kind: str = "JPEG") -> str:
-    """Grey or RGB in [0, 1], or RGBA bytes, as a small picture whose longest side is `side`."""
+    """Grey or RGB in [0, 1], or RGB(A) bytes, as a small picture whose longest side is `side`."""
     pixels = picture if picture.dtype == np.uint8 else (255 * picture.clip(0, 1) + 0.5).astype(np.uint8)
     height, width = (max(1, round(side * n / max(pixels.shape[:2]))) for n in pixels.shape[:2])
     small = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)

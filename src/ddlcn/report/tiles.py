@@ -66,3 +66,12 @@ def plain(text: Any, most: int = 28) -> str:
     """Text for matplotlib: short, and with no sign that would start its mathematics."""
     text = str(text)
     return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign, as it is set.
+
+    >>> signed(0.5, 2), signed(-0.25, 2)
+    ('+0.50', '−0.25')
+    """
+    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")

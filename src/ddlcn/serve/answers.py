@@ -35,13 +35,13 @@ class Stroke(BaseModel):
     """Edges of one strength: SVG path data in a square of 100 × 100."""
 
     path: str
-    strength: float
+    strength: float = Field(description="up to 1, the strongest of the atom")
 
 
 class Atom(BaseModel):
     """An atom of a dictionary, drawn as the edges it stands for."""
 
-    atom: int
+    atom: int = Field(description="its number in the dictionary, from 0")
     strokes: list[Stroke]
     learnt_on: str | None = Field(default=None, description="the class of a first-layer atom")
 
@@ -58,7 +58,7 @@ class Patch(BaseModel):
 class AtomShare(Atom):
     """What an atom brought to the score, and the patches that it fired on, strongest first."""
 
-    share: float
+    share: float = Field(description="its part of the score")
     patches: list[Patch]
 
 
@@ -66,8 +66,8 @@ class Explanation(Prediction):
     """Where in an image a class's score comes from: score = bias + the sum of the evidence."""
 
     explained: str = Field(description="the class that the evidence is for")
-    score: float
-    bias: float
+    score: float = Field(description="of the linear SVM, before it becomes a probability")
+    bias: float = Field(description="the part of the score that no patch brings")
     shape: tuple[int, int] = Field(description="height and width of the image as the model sees it")
     largest: float = Field(description="the strongest evidence of a pixel, for or against")
     image: str = Field(description="the image as the model sees it: a data URI")
@@ -83,29 +83,33 @@ class Explanation(Prediction):
 class SharedAtom(Atom):
     """An atom and, in a deeper layer, the first-layer atoms that share it, with their weights."""
 
-    shared_by: list[tuple[float, Atom]] = []
+    shared_by: list[tuple[float, Atom]] = Field(
+        default=[], description="weight and first-layer atom, heaviest first"
+    )
 
 
 class Atoms(BaseModel):
     """Some atoms of a layer, those that matter most first."""
 
     layer: int
-    total: int
+    total: int = Field(description="how many there are to ask for")
     atoms: list[SharedAtom]
 
 
 class Layer(BaseModel):
-    atoms: int
-    coder: str
-    neighbors: int
+    """A dictionary and how images are coded with it."""
+
+    atoms: int = Field(description="how many")
+    coder: str = Field(description="exact or llc")
+    neighbors: int = Field(description="the nearest atoms that take part in a code")
 
 
 class Allowed(BaseModel):
     """What a request may bring."""
 
-    bytes: int
-    images: int
-    pixels: int
+    bytes: int = Field(description="of the whole body")
+    images: int = Field(description="to predict at once")
+    pixels: int = Field(description="of all images together")
 
 
 class Model(BaseModel):
@@ -114,10 +118,12 @@ class Model(BaseModel):
     name: str
     version: str = Field(description="of ddlcn")
     classes: list[str]
-    n_train: int
+    n_train: int = Field(description="images that it was trained on")
     layers: list[Layer]
     limits: Allowed
 
 
 class Health(BaseModel):
-    status: str
+    """A sign of life."""
+
+    status: str = Field(description="ok")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import lru_cache
 from importlib import resources
 from typing import Annotated, Any
 
@@ -85,9 +85,9 @@ async def explain(
 @api.get("/api/atoms")
 async def atoms(
     service: TheService,
-    layer: Annotated[int, Query(ge=1)] = 1,
+    layer: Annotated[int, Query(ge=1, description="which dictionary, 1 the first")] = 1,
     start: Annotated[int, Query(ge=0, description="how many to pass over")] = 0,
-    count: Annotated[int, Query(ge=1, le=200)] = 48,
+    count: Annotated[int, Query(ge=1, le=200, description="how many to show")] = 48,
     label: AClass = None,
 ) -> answers.Atoms:
     """Show what a dictionary has learnt, those atoms that matter most first."""
@@ -170,10 +170,10 @@ def _file(package: str, name: str, kind: str) -> Any:
 
 
 async def _docs(request: Request) -> Response:
-    return Response(_drawn_docs(request.app), media_type="text/html")
+    return Response(_drawn_docs(request.app, str(request.base_url)), media_type="text/html")
 
 
-@cache
-def _drawn_docs(app: FastAPI) -> str:
+@lru_cache(8)  # addresses that it is asked for under
+def _drawn_docs(app: FastAPI, address: str) -> str:
     environment = Environment(loader=PackageLoader("ddlcn.serve", "."), autoescape=True, trim_blocks=True)
-    return environment.get_template("docs.html").render(app.openapi())
+    return environment.get_template("docs.html").render(app.openapi(), address=address)

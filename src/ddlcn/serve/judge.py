@@ -15,7 +15,7 @@ from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.evidence import Evidence
 from ddlcn.images import decode_file
 from ddlcn.layers.coding import LocalityCoder
-from ddlcn.report.atoms import atom_class, heaviest, layers
+from ddlcn.report.atoms import atom_class, heaviest, shared
 from ddlcn.report.pixels import EVIDENCE_COLOURS, data_uri
 from ddlcn.report.strokes import svg_paths
 from ddlcn.serve import answers
@@ -120,22 +120,18 @@ class Judge:
         dictionaries = self.model.network_.dictionaries
         first = [self._atom(int(j)) for j in heaviest(self.model, len(dictionaries[0]))]
         by_number = {atom["atom"]: answers.Atom(**atom) for atom in first}
-        deeper = layers(self.model, most=2 * max(map(len, dictionaries)))[1:]
         return [
             [answers.SharedAtom(**atom) for atom in first],
             *(
                 [
                     answers.SharedAtom(
-                        atom=int(tile.caption),
-                        strokes=_strokes(tile.atom),
-                        shared_by=[
-                            (float(weight), by_number[int(number)])
-                            for number, weight in (each.caption.split(": ") for each in tile.beside)
-                        ],
+                        atom=k,
+                        strokes=_strokes(atoms[k]),
+                        shared_by=[(weight, by_number[j]) for j, weight in users],
                     )
-                    for tile in layer.tiles
+                    for k, users in shared(self.model, depth, len(atoms))
                 ]
-                for layer in deeper
+                for depth, atoms in enumerate(dictionaries[1:], start=1)
             ),
         ]
 

@@ -104,7 +104,19 @@ function take(files) {
     });
   }
   $("files").value = "";
+  $("clear").hidden = false;
 }
+
+$("clear").onclick = () => {
+  turn = turn.then(() => {
+    for (const { src } of $("images").querySelectorAll("img")) URL.revokeObjectURL(src);
+    $("images").replaceChildren();
+    $("problems").replaceChildren();
+    $("answer").hidden = $("clear").hidden = true;
+    say("Cleared");
+    $("files").focus();
+  });
+};
 
 function show(item) {
   if (!item.best) return;
@@ -256,7 +268,7 @@ async function showAtoms(start = 0) {
 function tile(atom) {
   const captioned = (each, text) => make("figure", {}, draw(each), make("figcaption", { textContent: text, title: text.replace("\n", ": ") }));
   const name = atom.learnt_on === null ? `${atom.atom}` : `${atom.atom}\n${atom.learnt_on}`;
-  const others = atom.shared_by.map(([weight, other]) => captioned(other, `${other.atom}\n${signed(weight)}`));
+  const others = atom.shared_by.map(([weight, other]) => captioned(other, `${other.atom}\n${weight < 0 ? "\u2212" : "+"}${Math.abs(weight).toFixed(2)}`));
   return make("div", { className: "tile" }, captioned(atom, name), ...others);
 }
 
