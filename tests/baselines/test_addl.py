@@ -46,7 +46,7 @@ def test_codes_meet_the_optimality_conditions_of_their_groups(small):
 
 
 def test_the_classifier_is_a_ridge_fit(digits):
-    X, y, Z, _ = digits
+    X, y, *_ = digits
     model = ADDL(atoms_per_class=4, passes=2).fit(X, y)
     Y = X / np.linalg.norm(X, axis=1, keepdims=True)
     peer = Ridge(alpha=model.ridge / model.fidelity, fit_intercept=False)

@@ -1,4 +1,4 @@
-"""Gibbs draws against the posterior itself: enumerated where it is discrete, in closed form where Gaussian."""
+"""Gibbs draws against the posterior: enumerated where it is discrete, in closed form where Gaussian."""
 
 from itertools import product
 

@@ -2,6 +2,8 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from ddlcn.baselines.addl import ADDL
+from ddlcn.baselines.bayesian import BayesianDictionary
 from ddlcn.baselines.copar import COPAR
 from ddlcn.baselines.fddl import FDDL
 from ddlcn.baselines.ksvd import LabelConsistentKSVD
@@ -10,7 +12,16 @@ from ddlcn.baselines.rrc import RobustCoding
 
 
 @parametrize_with_checks(
-    [RepresentationClassifier(), FDDL(3), COPAR(3, 2), LabelConsistentKSVD(3, 3), RobustCoding(turns=1)]
+    [
+        RepresentationClassifier(),
+        FDDL(3),
+        COPAR(3, 2),
+        ADDL(3),
+        BayesianDictionary(False, 3, 3, sweeps=4),
+        BayesianDictionary(True, 3, 3, sweeps=4),
+        LabelConsistentKSVD(3, 3),
+        RobustCoding(turns=1),
+    ]
 )
 def test_contract(estimator, check):
     check(estimator)

@@ -5,11 +5,11 @@
 
 S is block diagonal: samples of class c have codes S_c over the atoms D_c of their class, and zeros elsewhere.
 ‖S_c‖₂,₁ is the sum over atoms of the length of all their coefficients, so that whole atoms switch off. P
-learns to give such codes straight from a sample, and W the labels H (one-hot) from them: a test sample's label is
-the largest entry of yPW. Given the rest, P is the root of a Sylvester equation, W a ridge fit, and S takes
-reweighted ridge steps, none of which raises the objective. Zhang, Jiang, Qin, Zhang, Li, Zhang, Yan: Jointly learning
-structured analysis discriminative dictionary and analysis multiclass classifier, TNNLS 2018; the weights are
-ours, and the terms are as its abstract names them.
+learns to give such codes straight from a sample, and W the labels H (one-hot) from them: the label of a test
+sample is the largest entry of yPW. Given the rest, P is the root of a Sylvester equation, W a ridge fit, and
+S takes reweighted ridge steps, none of which raises the objective. Zhang, Jiang, Qin, Zhang, Li, Zhang, Yan:
+Jointly learning structured analysis discriminative dictionary and analysis multiclass classifier, TNNLS 2018;
+the terms are as its abstract names them, the weights ours.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ADDL(ScoringClassifier):
         incoherence: float = 0.001,
         bridge: float = 0.1,
         fidelity: float = 0.1,
-        ridge: float = 0.001,
+        ridge: float = 0.01,
         passes: int = 5,
     ) -> None:
         self.atoms_per_class = atoms_per_class

@@ -3,9 +3,9 @@
     y_i = (z_i ⊙ s_i)D + ε_i,   z_ik ~ Bernoulli(π_ck),  π_ck ~ Beta(a/K, b(K − 1)/K),
     s_ik ~ N(0, 1/λ_c),  d_k ~ N(0, I/d),  ε_i ~ N(0, I/γ_c),   λ_c, γ_c ~ Gamma(10⁻⁶, 10⁻⁶)
 
-for a sample i of class c; the labels' one-hot rows h_i have a model of the same form, whose atoms are the rows
-of a linear classifier W, with the same π. All are drawn by Gibbs sampling, and D and W are means of the draws
-after the first half. Atoms that no class uses any more are dropped, so that the data say how many there are.
+for a sample i of class c; the one-hot rows h_i of the labels have a model of the same form, whose atoms are
+the rows of a linear classifier W, with the same π. All are drawn by Gibbs sampling, and D and W are means of
+the draws after the first half. Atoms that no class uses any more are dropped, so that the data say how many there are.
 A test sample is coded over D by orthogonal matching pursuit, and the largest entry of xW wins.
 
 DBDL learns D and π first and W after that, π held (Akhtar, Shafait, Mian: Discriminative Bayesian dictionary
@@ -86,7 +86,7 @@ class BayesianDictionary(ScoringClassifier):
         self, stage: str, models: list[Factors], rng: np.random.Generator, usage: np.ndarray | None = None
     ) -> list[np.ndarray]:
         """Means of π, unless it is held at `usage`, and of each model's atoms."""
-        sums: list[np.ndarray] = []
+        sums: list[np.ndarray] | None = None
         for sweep in track(stage, range(self.sweeps), total=self.sweeps):
             pi = self._draw_usage(models, rng) if usage is None else usage
             for model in models:
@@ -98,12 +98,12 @@ class BayesianDictionary(ScoringClassifier):
                     model.keep(self._kept)
             if sweep >= self.sweeps // 2:
                 drawn = [pi, *(model.atoms for model in models)]
-                sums = [total + each for total, each in zip(sums or [0] * len(drawn), drawn, strict=True)]
-        return [total / (self.sweeps - self.sweeps // 2) for total in sums]
+                sums = [a + b for a, b in zip(sums, drawn, strict=True)] if sums else [*map(np.copy, drawn)]
+        return [total / (self.sweeps - self.sweeps // 2) for total in sums or ()]
 
     def _draw_usage(self, models: list[Factors], rng: np.random.Generator) -> np.ndarray:
         """π given which samples of each class use which atoms, in all models."""
-        used = sum(model.used() for model in models)
+        used = np.sum([model.used() for model in models], axis=0)
         most = len(models) * np.bincount(models[0].classes)[:, None]
         K = used.shape[1]
         return np.clip(rng.beta(1 / K + used, (K - 1) / K + most - used), 1e-12, 1 - 1e-12)

@@ -50,7 +50,7 @@ class LassoCoder(BaseEstimator):
             raise DDLCNError(f"penalty={self.penalty}: must be positive")
         Y, D = np.asarray(Y, np.float64), _atoms(atoms)
         codes = lasso_codes(D @ D.T, Y @ D.T, float(self.penalty), D.shape[1] + 1)
-        return _largest(np.abs(codes) if self.absolute else codes)
+        return largest(np.abs(codes) if self.absolute else codes)
 
     def refine(self, Y: np.ndarray, atoms: np.ndarray, passes: int = 5) -> np.ndarray:
         """Atoms that lower Σ ½‖y − Dᵀx‖² + λ‖x‖₁ over at most 20,000 rows of `Y`, on ‖d‖₂ ≤ 1."""
@@ -118,7 +118,7 @@ class LaplacianCoder(LassoCoder):
             raise DDLCNError("LaplacianCoder has no templates yet: call refine(Y, atoms) first")
         Y = np.asarray(Y, np.float64)
         codes = self._smooth(Y, _atoms(atoms), self._nearest(Y, self.n_neighbors))
-        return _largest(np.abs(codes) if self.absolute else codes)
+        return largest(np.abs(codes) if self.absolute else codes)
 
     def _nearest(self, Y: np.ndarray, k: int) -> np.ndarray:
         apart = np.einsum("ij,ij->i", self.templates_, self.templates_) - 2 * Y @ self.templates_.T
@@ -158,7 +158,7 @@ class KernelCoder(BaseEstimator):
         Y, D = np.asarray(Y, np.float64), _atoms(atoms)
         nearness = (Y @ D.T - 0.5 * np.einsum("ij,ij->i", D, D)) / self.width**2
         shares = np.exp(nearness - nearness.max(axis=1, keepdims=True))
-        indices, values = _largest(shares, self.n_neighbors)
+        indices, values = largest(shares, self.n_neighbors)
         return Codes(indices, values / values.sum(axis=1, keepdims=True))
 
 
@@ -166,7 +166,7 @@ def _atoms(atoms: ArrayLike | Codebook) -> np.ndarray:
     return np.asarray(atoms.atoms if isinstance(atoms, Codebook) else atoms, np.float64)
 
 
-def _largest(dense: np.ndarray, most: int | None = None) -> Codes:
+def largest(dense: np.ndarray, most: int | None = None) -> Codes:
     """The largest entries of each row; all that are not zero if `most` is None."""
     size = np.abs(dense)
     k = max(1, min(most or int((size > 0).sum(axis=1).max(initial=1)), dense.shape[1]))

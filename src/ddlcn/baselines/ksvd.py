@@ -109,6 +109,18 @@ class LabelConsistentKSVD(ScoringClassifier):
         return omp_codes(Y, D, self.sparsity)
 
 
+def incoherent_ksvd(Y: np.ndarray, n_atoms: int, sparsity: int, random_state: int) -> np.ndarray:
+    """Atoms that K-SVD learns on the rows of Y, kept apart by a penalty on (d_i·d_jᵀ)²; 10 passes."""
+    learner = _dictlearn().DictionaryLearning(
+        min(n_atoms, len(Y)),
+        n_nonzero_coefs=min(sparsity, n_atoms, Y.shape[1]),
+        coherence_gamma=0.1,
+        max_iter=10,
+        random_state=random_state,
+    )
+    return learner.fit(Y).components_
+
+
 def omp_codes(Y: np.ndarray, D: np.ndarray, sparsity: int) -> np.ndarray:
     """Orthogonal matching pursuit: codes of at most so many entries of the rows of Y over the rows of D."""
     return _dictlearn().sparse_encode(Y, D, algorithm="omp", n_nonzero_coefs=min(sparsity, *D.shape))

@@ -18,15 +18,19 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ddlcn.baselines.addl import ADDL
 from ddlcn.baselines.bayesian import BayesianDictionary
+from ddlcn.baselines.clustering import ClusteredFilters
 from ddlcn.baselines.codebook import CodebookFeatures, MeanPyramid
 from ddlcn.baselines.coders import KernelCoder, LaplacianCoder, LassoCoder
 from ddlcn.baselines.copar import COPAR
 from ddlcn.baselines.fddl import FDDL
+from ddlcn.baselines.hmp import MultipathFeatures
 from ddlcn.baselines.inputs import GradientHistograms, Pixels, RandomFaces
 from ddlcn.baselines.ksvd import LabelConsistentKSVD, dictionary_pairs
+from ddlcn.baselines.networks import FrozenFeatures, SmallCNN
 from ddlcn.baselines.pcanet import PCANet
 from ddlcn.baselines.released import ReleasedClassifier
 from ddlcn.baselines.representation import RepresentationClassifier
@@ -103,6 +107,22 @@ def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Cal
     return make
 
 
+def _features(cls: type[BaseEstimator]) -> Callable:
+    """Learnt features of images, and the linear SVM."""
+    return lambda p, q, seed, n_jobs: make_pipeline(
+        cls(random_state=seed, n_jobs=n_jobs), LinearSVM(random_state=seed, n_jobs=n_jobs)
+    )
+
+
+def _cnn(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    return SmallCNN(random_state=seed)
+
+
+def _frozen(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    """Weights are `frozen-vgg:frozenfeatures__weights=FILE`."""
+    return make_pipeline(FrozenFeatures(), StandardScaler(), LinearSVM(C="cv", random_state=seed))
+
+
 def _pcanet(stages: int) -> Callable:
     return lambda p, q, seed, n_jobs: PCANet(stages, n_jobs=n_jobs)
 
@@ -134,9 +154,9 @@ METHODS: dict[str, Method] = {
         "p",
     ),
     "k-svd": Method("K-SVD and ridge on random faces", _ksvd(), "q"),
-    "d-ksvd": Method("discriminative K-SVD on random faces", _ksvd(fidelity=1e-6), "q"),
+    "d-ksvd": Method("discriminative K-SVD on random faces", _ksvd(fidelity=1e-4), "q"),
     "lc-ksvd1": Method("label-consistent K-SVD, ridge classifier", _lcksvd(consistency=4e-6)),
-    "lc-ksvd2": Method("label-consistent K-SVD", _lcksvd(consistency=4e-6, fidelity=1e-6)),
+    "lc-ksvd2": Method("label-consistent K-SVD", _lcksvd(consistency=0.04, fidelity=0.01)),
     "fddl": Method("Fisher discrimination dictionaries", _faces(lambda p, q, seed: FDDL(q)), "q"),
     "dl-copar": Method("shared and class dictionaries", _faces(lambda p, q, seed: COPAR(q)), "q"),
     "addl": Method("analysis dictionaries and classifier", _faces(lambda p, q, seed: ADDL(q)), "q"),
@@ -146,6 +166,10 @@ METHODS: dict[str, Method] = {
     "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: dictionary_pairs(q, seed)), "q"),
     "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
     "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
+    "m-hmp": Method("matching pursuit along two paths", _features(MultipathFeatures), ""),
+    "convolutional-clustering": Method("clustered filters, two layers", _features(ClusteredFilters), ""),
+    "cnn": Method("a small CNN trained from scratch (needs torch)", _cnn, ""),
+    "frozen-vgg": Method("linear SVM on a pretrained VGG's maps (torch, weights)", _frozen, ""),
     "rrc-l1": Method("robust coding on 300 eigenfaces", _rows(Pixels(54), RobustCoding()), ""),
     "nearest": Method("nearest neighbour on pixels", _rows(Pixels(), KNeighborsClassifier(1)), ""),
     "ridge": Method("ridge regression of labels on pixels", _rows(Pixels(), RidgeClassifier()), ""),
