@@ -16,7 +16,7 @@ SUFFIXES = (
 )
 # Extended Yale B ships a picture of each person without flash, which is for calibration and no data.
 NO_DATA = ("*_Ambient.pgm",)
-MAX_LINE, MAX_LABEL = 1 << 20, 255  # characters of a manifest's line, and of a label
+MAX_LINE, MAX_PATH, MAX_LABEL = 1 << 20, 4096, 255  # characters of a manifest's line, of a path, of a label
 
 
 def find_images(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[str], int]:
@@ -74,8 +74,9 @@ def read_manifest(path: Path) -> ImageSet:
             raise DDLCNError(f"{name}, line {line}: {_brief(row)} is not {_brief(header)}; mend the line")
         if "\0" in row[path_at] + row[label_at]:
             raise DDLCNError(f"{name}, line {line}: {_brief(row)} has a NUL character; mend the line")
-        if len(row[label_at]) > MAX_LABEL:
-            raise DDLCNError(f"{name}, line {line}: its label is over {MAX_LABEL} characters; shorten it")
+        for what, at, most in (("path", path_at, MAX_PATH), ("label", label_at, MAX_LABEL)):
+            if len(row[at]) > most:
+                raise DDLCNError(f"{name}, line {line}: its {what} is over {most:,} characters; shorten it")
     images = [path.parent / row[path_at] for _, row in rows]
     return ImageSet.of(images, [row[label_at] for _, row in rows], str(path))
 

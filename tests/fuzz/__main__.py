@@ -1,0 +1,101 @@
+"""python -m tests.fuzz image|idx|manifest|model [--minutes 10] [--seed 0] [--found DIR]
+
+Fuzzes a reader: guided by coverage if atheris is installed, else by our mutations alone. A case that breaks a
+rule ends it and is left in DIR. The process may not take more than 4 GB, and a case not more than 20 seconds.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import pkgutil
+import random
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ddlcn import kernels
+
+GIGABYTES = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("kind", choices=("image", "idx", "manifest", "model"))
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--found", type=Path, default=Path("fuzz-found"))
+    parser.add_argument("--plain", action="store_true", help="without atheris")
+    args = parser.parse_args()
+    args.found.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        try:
+            if args.plain:
+                raise ModuleNotFoundError
+            import atheris
+        except ModuleNotFoundError:
+            _plain(args, Path(folder))
+        else:
+            _guided(atheris, args, Path(folder))
+
+
+def _guided(atheris, args: argparse.Namespace, folder: Path) -> None:
+    for module in pkgutil.iter_modules(kernels.__path__):  # first: numba can't compile them instrumented
+        importlib.import_module(f"ddlcn.kernels.{module.name}")
+    with atheris.instrument_imports(include=["ddlcn", "PIL"]):
+        from tests.fuzz import mutate, targets
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    for name, content in mutate.CORPUS[args.kind]().items():
+        (corpus / name).write_bytes(content)
+    start, cases, next_word = time.monotonic(), 0, 60.0
+
+    def one(data: bytes) -> None:
+        nonlocal cases, next_word
+        targets.run(args.kind, folder, data)
+        cases += 1
+        if time.monotonic() - start > next_word:
+            _tell(args.kind, cases, start, targets.WORST)
+            next_word += 60
+
+    def mutator(data: bytes, size: int, seed: int) -> bytes:
+        rng = random.Random(seed)
+        out = mutate.mutate(args.kind, data, rng) if rng.random() < 0.6 else atheris.Mutate(data, size)
+        return out[:size]
+
+    flags = [
+        f"-max_total_time={60 * args.minutes:.0f}", f"-seed={args.seed + 1}", "-max_len=20000", "-timeout=20",
+        f"-rss_limit_mb={GIGABYTES * 1024}", f"-artifact_prefix={args.found}/{args.kind}-",
+        "-print_final_stats=1", "-verbosity=0", str(corpus),
+    ]  # fmt: skip
+    atheris.Setup([sys.argv[0], *flags], one, custom_mutator=mutator)
+    atheris.Fuzz()  # ends the process
+
+
+def _plain(args: argparse.Namespace, folder: Path) -> None:
+    from tests.fuzz import mutate, targets
+
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (held + (GIGABYTES << 30), -1))
+    rng, corpus = random.Random(args.seed), list(mutate.CORPUS[args.kind]().values())
+    start, cases = time.monotonic(), 0
+    while time.monotonic() - start < 60 * args.minutes:
+        data = mutate.mutate(args.kind, rng.choice(corpus), rng)
+        try:
+            targets.run(args.kind, folder, data)
+        except BaseException:
+            (args.found / f"{args.kind}-{cases}").write_bytes(data)
+            raise
+        cases += 1
+    _tell(args.kind, cases, start, targets.WORST)
+
+
+def _tell(kind: str, cases: int, start: float, worst: dict) -> None:
+    facts = {"kind": kind, "cases": cases, "seconds": round(time.monotonic() - start), **worst}
+    print(json.dumps(facts), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Mutations of files: of bytes anywhere, and of what the structure of a format would hide from chance."""
+
+import copy
+import json
+import random
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from tests.fuzz import seeds
+
+NUMBERS = (0, 1, 2, 3, 7, 8, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1)
+# values that a JSON header might be given; text is put in as it is
+VALUES = (
+    None, True, False, 0, 1, 2, 3, -1, 0.5, -0.0, 15, 1000, 10**6, 2**31, 2**63, 10**400, 1e308, "", "a",
+    "cv", "exact", "llc", "|O", "<U9", "<U999999999", "<i8", "|b1", "f8,(9,9)i4", "os.system", "\ud800",
+    "\x1b[2J", "a" * 5000, [], [1], [1, 2], [0, 1], ["a", "b"], [[1]], [None], {}, {"a": 1},
+    [1] * 2000, [1000] * 50,
+)  # fmt: skip
+RAW = ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "[" * 3000 + "]" * 3000, '{"a":' * 999, "")
+TYPES = ("F32", "F64", "F16", "BF16", "I64", "U8", "BOOL", "F8_E4M3", "C64", "", "X")
+
+
+def mutate(kind: str, data: bytes, rng: random.Random) -> bytes:
+    """Change a file of a kind."""
+    own = _OWN.get(kind)
+    if own and rng.random() < 0.6:
+        data = own(data, rng)
+    if not own or rng.random() < 0.4:
+        data = havoc(kind, data, rng)
+    return data
+
+
+def havoc(kind: str, data: bytes, rng: random.Random) -> bytes:
+    """Change bytes anywhere."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 4, 8, 16))):
+        at = rng.randrange(len(out) + 1)
+        what = rng.randrange(7)
+        if what == 0 and out:
+            out[at % len(out)] ^= 1 << rng.randrange(8)
+        elif what == 1 and out:
+            out[at % len(out)] = rng.randrange(256)
+        elif what == 2:
+            size = rng.choice((1, 2, 4, 8))
+            number = rng.choice(NUMBERS) % (1 << 8 * size)
+            out[at : at + size] = number.to_bytes(size, rng.choice(("little", "big")))
+        elif what == 3:
+            del out[at : at + rng.choice((1, 2, 4, 16, 64))]
+        elif what == 4:
+            out[at:at] = out[at : at + rng.choice((1, 4, 16, 64))] * rng.choice((1, 2, 50))
+        elif what == 5:
+            other = rng.choice(list(CORPUS[kind]().values()))
+            start = rng.randrange(len(other) + 1)
+            out[at : at + 32] = other[start : start + rng.choice((4, 16, 64, 400))]
+        elif rng.random() < 0.3:
+            del out[at:]
+    return bytes(out)
+
+
+# --------------------------------------------------------------------------------------- images, IDX, text
+
+
+def _image(data: bytes, rng: random.Random) -> bytes:
+    """Change the header, where numbers are, and make a PNG's checksums right again."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 2, 3))):
+        at, size = rng.randrange(min(len(out), 160) + 1), rng.choice((1, 2, 4))
+        out[at : at + size] = (rng.choice(NUMBERS) % (1 << 8 * size)).to_bytes(
+            size, rng.choice(("little", "big"))
+        )
+    return _with_checksums(bytes(out)) if out[:4] == b"\x89PNG" else bytes(out)
+
+
+def _with_checksums(png: bytes) -> bytes:
+    out, at = bytearray(png[:8]), 8
+    while at + 8 <= len(png):
+        size = min(int.from_bytes(png[at : at + 4], "big"), len(png) - at)
+        body = png[at + 4 : at + 8 + size]
+        out += png[at : at + 4] + body + struct.pack(">I", zlib.crc32(body))
+        at += 12 + size
+    return bytes(out)
+
+
+def _idx(data: bytes, rng: random.Random) -> bytes:
+    """Change how the pair is packed, or a size in one of the headers."""
+    out = bytearray(data)
+    if rng.random() < 0.3 or len(out) < 30:
+        out[:1] = bytes((rng.randrange(8),))
+    else:
+        start = rng.choice((5 + 4, 5 + int.from_bytes(out[1:5], "big") + 4)) + 4 * rng.randrange(3)
+        out[start : start + 4] = (rng.choice(NUMBERS) % 2**32).to_bytes(4, "big")
+    return bytes(out)
+
+
+def _manifest(data: bytes, rng: random.Random) -> bytes:
+    """Put in what CSV and paths mind."""
+    words = (
+        b",", b"\n", b"\r", b'"', b'""', b"\0", b"\xff", b"\xef\xbb\xbf", b"path", b"label", b"a.png", b"../",
+        b"/dev/zero", b"/proc/kmsg", b".", b"\x1b[2J", "\u2028ß".encode(), b" ", b"\t", b"x" * 5000,
+        b",,,,\n",
+    )  # fmt: skip
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 2, 5, 20))):
+        at = rng.randrange(len(out) + 1)
+        out[at : at + rng.choice((0, 0, 1, 5))] = rng.choice(words)
+    return bytes(out)
+
+
+# -------------------------------------------------------------------------------------------- model files
+
+
+def _model(data: bytes, rng: random.Random) -> bytes:
+    """Change a value of the header, a claim about a tensor, or numbers in one."""
+    try:
+        claims, header, body = seeds.parts(data)
+    except Exception:  # changed beyond reading before
+        return data
+    header = copy.deepcopy(header)
+    if not isinstance(header, dict):
+        return data
+    what = rng.random()
+    if what < 0.55:
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            _change(header, rng)
+    elif what < 0.65:
+        text = json.dumps(header)
+        at = rng.choice([i for i, c in enumerate(text) if c in ":[,"])
+        return seeds.joined(claims, text[: at + 1] + rng.choice(RAW) + text[at + 1 :], body)
+    elif what < 0.85 and claims:
+        name = rng.choice(list(claims))
+        spec = claims[name]
+        if isinstance(spec, dict) and rng.random() < 0.8:
+            part = rng.choice(("dtype", "shape", "data_offsets"))
+            numbers = [rng.choice((0, 1, 2, 128, 2**20, 2**62, -1, 2**64)) for _ in range(rng.randrange(4))]
+            spec[part] = rng.choice(TYPES) if part == "dtype" else numbers
+        else:
+            claims[rng.choice(("dictionary.0", "dictionary.9", "evil", "svm.coef"))] = claims.pop(name)
+    else:
+        floats = bytearray(body)
+        for _ in range(rng.choice((1, 4, 40))):
+            at = rng.randrange(max(1, len(floats) // 4)) * 4
+            value = rng.choice((float("nan"), float("inf"), -3e38, 1e-45, 1e30, 1e4, -1e4, 0.0))
+            floats[at : at + 4] = struct.pack("<f", value)
+        body = bytes(floats[: len(body)])
+    try:
+        return seeds.joined(claims, header, body)
+    except (ValueError, UnicodeError):
+        return data
+
+
+def _change(node: Any, rng: random.Random) -> None:
+    """Change, remove or add one value somewhere below a node."""
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        if not keys:
+            return
+        key = rng.choice(keys)
+        if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.7:
+            node = node[key]
+            continue
+        what = rng.random()
+        if what < 0.1:
+            del node[key]
+        elif what < 0.15 and isinstance(node, dict):
+            node[rng.choice(("evil", "n_jobs", "descriptor", "__class__"))] = rng.choice(VALUES)
+        elif what < 0.25 and isinstance(node, list):
+            node.append(copy.deepcopy(rng.choice(node)))
+        else:
+            node[key] = copy.deepcopy(rng.choice(VALUES))
+        return
+
+
+_OWN: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    "image": _image,
+    "idx": _idx,
+    "manifest": _manifest,
+    "model": _model,
+}
+
+
+def _packed_pairs(pairs: dict[str, tuple[bytes, bytes]]) -> dict[str, bytes]:
+    """Pairs of files as one: how to pack them, the length of the first, both."""
+    return {
+        name: bytes((0,)) + len(images).to_bytes(4, "big") + images + labels
+        for name, (images, labels) in pairs.items()
+    }
+
+
+CORPUS: dict[str, Callable[[], dict[str, bytes]]] = {
+    "image": seeds.images,
+    "idx": lambda: _packed_pairs(seeds.idx_pairs()),
+    "manifest": seeds.manifests,
+    "model": seeds.models,
+}
