@@ -81,6 +81,17 @@ def test_links_stay_inside(pets, tmp_path):
     assert (len(found), found.passed_over) == (6, 12)
 
 
+def test_a_class_of_links_alone_is_told_why_it_is_empty(tmp_path):
+    pets, elsewhere = tmp_path / "pets", tmp_path / "elsewhere.png"
+    elsewhere.touch()
+    (pets / "cats").mkdir(parents=True)
+    with pytest.raises(DDLCNError, match=r"'.*cats' has no images; add some"):
+        load_images(pets)
+    os.symlink(elsewhere, pets / "cats" / "a.png")
+    with pytest.raises(DDLCNError, match=r"'.*cats' has no images \(links that lead out of the data are not"):
+        load_images(pets)
+
+
 def test_find_images(pets):
     images, passed_over = find_images([pets / "dogs", "not/there.xyz", pets / "cats"])
     assert [Path(path).name for path in images] == ["a.JPG", "b.png", "c.pgm", "there.xyz", "10.png", "9.png"]

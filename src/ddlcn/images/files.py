@@ -46,7 +46,10 @@ def read_folder(root: Path) -> ImageSet:
     images = [file for file in found if file and file.parent != root]
     labels = [file.relative_to(root).parts[0] for file in images]
     if empty := sorted(classes - set(labels)):
-        raise DDLCNError(f"class folder {str(root / empty[0])!r} has no images; add some or remove it")
+        folder = root / empty[0]
+        linked = any(entry.is_symlink() and not is_ours(entry, _real(root)) for entry in folder.iterdir())
+        why = " (links that lead out of the data are not followed)" if linked else ""
+        raise DDLCNError(f"class folder {str(folder)!r} has no images{why}; add some or remove it")
     return ImageSet.of(images, labels, str(root), len(found) - len(images))
 
 
