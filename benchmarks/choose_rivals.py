@@ -32,7 +32,7 @@ GRIDS: dict[str, tuple[int | None, int, int, Any]] = {
     "lc-ksvd2": (15, 15, 1, [{"consistency": [4 * w], "fidelity": [w]} for w in _WEIGHTS]),
     "csdl-src": (None, 15, 1, {"l1_radius": [0.35, 1.0, 3.0], "coder__penalty": [0.001, 0.003, 0.01]}),
     "fddl": (None, 15, 1, {"fisher": [0.005, 0.05], "penalty": [0.001, 0.005], "mean_weight": [0.05, 0.5]}),
-    "rrc-l1": (None, 15, 6, {"penalty": [0.0001, 0.001, 0.01]}),
+    "rrc-l1": (None, 15, 6, {"penalty": [0.00001, 0.0001, 0.001]}),
     "addl": (None, 15, 1, {"ridge": [0.003, 0.01, 0.03, 0.1]}),
 }
 

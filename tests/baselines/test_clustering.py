@@ -4,7 +4,7 @@ from scipy.ndimage import correlate
 from sklearn.cluster import KMeans
 
 from ddlcn import DDLCNError
-from ddlcn.baselines import clustering
+from ddlcn.baselines import clustering, memory
 from ddlcn.baselines.clustering import ClusteredFilters, convolutional_kmeans, respond
 
 
@@ -68,6 +68,6 @@ def test_a_row_has_both_layers_in_all_cells(pictures):
 def test_senseless_parameters_and_too_much_are_refused(pictures, monkeypatch):
     with pytest.raises(DDLCNError, match="odd side"):
         ClusteredFilters(side=4).fit(pictures[0])
-    monkeypatch.setattr(clustering, "_LARGEST_MATRIX", 1000)
+    monkeypatch.setattr(memory, "LARGEST", 1000)
     with pytest.raises(DDLCNError, match="fewer filters"):
         ClusteredFilters().fit(pictures[0])

@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import orthogonal_mp
 
 from ddlcn import DDLCNError
-from ddlcn.baselines import hmp
+from ddlcn.baselines import memory
 from ddlcn.baselines.hmp import MultipathFeatures
 
 pytest.importorskip("dictlearn")
@@ -67,6 +67,6 @@ def test_atoms_have_unit_length(model):
 def test_too_much_and_too_small_are_refused_before_it_starts(pictures, monkeypatch):
     with pytest.raises(DDLCNError, match="patch of 16"):
         MultipathFeatures().fit(np.zeros((3, 8, 8)))
-    monkeypatch.setattr(hmp, "_LARGEST_MATRIX", 1000)
+    monkeypatch.setattr(memory, "LARGEST", 1000)
     with pytest.raises(DDLCNError, match="atoms"):
         MultipathFeatures().fit(pictures[0])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ddlcn import DDLCNError
-from ddlcn.baselines import inputs
+from ddlcn.baselines import memory
 from ddlcn.baselines.inputs import Pixels, RandomFaces
 
 
@@ -28,6 +28,6 @@ def test_longest_side_shrinks_and_keeps_the_shape():
 
 
 def test_too_much_is_refused_before_it_is_held(monkeypatch):
-    monkeypatch.setattr(inputs, "_LARGEST_MATRIX", 100)
+    monkeypatch.setattr(memory, "LARGEST", 100)
     with pytest.raises(DDLCNError, match="longest_side"):
         Pixels().fit_transform(np.zeros((4, 8, 8)))

@@ -4,7 +4,7 @@ from scipy.ndimage import correlate
 from sklearn.decomposition import PCA
 
 from ddlcn import DDLCNError
-from ddlcn.baselines import pcanet
+from ddlcn.baselines import memory
 from ddlcn.baselines.pcanet import PCANet
 from ddlcn.kernels.filters import chi_square_distances
 
@@ -60,7 +60,7 @@ def test_pcanet_knows_digits(pictures):
 
 
 def test_too_much_is_refused_before_it_starts(pictures, monkeypatch):
-    monkeypatch.setattr(pcanet, "_LARGEST_COUNTS", 1000)
+    monkeypatch.setattr(memory, "LARGEST", 1000)
     with pytest.raises(DDLCNError, match="longest_side"):
         PCANet().fit(*pictures[:2])
 

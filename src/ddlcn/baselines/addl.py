@@ -20,6 +20,7 @@ from ddlcn.baselines.copar import incoherent_atoms
 from ddlcn.baselines.fddl import principal, square
 from ddlcn.baselines.inputs import unit_rows
 from ddlcn.baselines.ksvd import ridge_fit
+from ddlcn.baselines.memory import check_codes
 from ddlcn.baselines.scoring import ScoringClassifier
 from ddlcn.progress import track
 
@@ -71,6 +72,7 @@ class ADDL(ScoringClassifier):
         first = [principal(Y[codes == c], self.atoms_per_class) for c in classes]
         self.owners_ = np.repeat(classes, [len(part) for part in first])
         self.atoms_ = np.concatenate(first)
+        check_codes(len(Y), len(self.atoms_))
         H, values = np.eye(len(classes))[codes], np.linalg.eigh(Y.T @ Y)
         S = np.where(codes[:, None] == self.owners_, Y @ self.atoms_.T, 0.0)
         self.weights_ = ridge_fit(S, H, self.ridge)

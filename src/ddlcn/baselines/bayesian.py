@@ -5,8 +5,8 @@
 
 for a sample i of class c; the one-hot rows h_i of the labels have a model of the same form, whose atoms are
 the rows of a linear classifier W, with the same π. All are drawn by Gibbs sampling, and D and W are means of
-the draws after the first half. Atoms that no class uses any more are dropped, so that the data say how many there are.
-A test sample is coded over D by orthogonal matching pursuit, and the largest entry of xW wins.
+the draws after the first half. Atoms that no class uses any more are dropped, so that the data say how many
+there are. A test sample is coded over D by orthogonal matching pursuit, and the largest entry of xW wins.
 
 DBDL learns D and π first and W after that, π held (Akhtar, Shafait, Mian: Discriminative Bayesian dictionary
 learning for classification, PAMI 2016); JBDC draws all together (Akhtar, Mian, Porikli, CVPR 2017).
@@ -18,6 +18,7 @@ import numpy as np
 
 from ddlcn.baselines.inputs import unit_rows
 from ddlcn.baselines.ksvd import omp_codes, ridge_fit
+from ddlcn.baselines.memory import check_codes
 from ddlcn.baselines.representation import draw
 from ddlcn.baselines.scoring import ScoringClassifier
 from ddlcn.errors import DDLCNError
@@ -71,6 +72,7 @@ class BayesianDictionary(ScoringClassifier):
         Y, H = unit_rows(X), np.eye(len(self.classes_))[codes]
         first = draw(codes, self.atoms_per_class, self.random_state)
         D, owners = Y[first], codes[first]
+        check_codes(len(Y), len(D))
         A = np.zeros((len(Y), len(D)))
         for c in range(len(self.classes_)):  # the chain starts where each class uses its own atoms
             A[np.ix_(codes == c, owners == c)] = omp_codes(Y[codes == c], D[owners == c], self.sparsity)

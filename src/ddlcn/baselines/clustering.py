@@ -21,13 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ddlcn.baselines.hmp import damped, windows
 from ddlcn.baselines.inputs import Pixels, unit_rows
+from ddlcn.baselines.memory import check_memory
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
 
 _CELLS = 4  # a side
 _WINDOWS = 4_000  # windows that filters are learnt on
-_LARGEST_MATRIX = 4 << 30  # bytes
 
 
 class ClusteredFilters(TransformerMixin, BaseEstimator):
@@ -97,9 +97,8 @@ class ClusteredFilters(TransformerMixin, BaseEstimator):
             return unit_rows(np.stack(list(track("Filtering", work, total=len(images)))))
 
     def _check_memory(self, n_images: int) -> None:
-        need = n_images * sum(self.n_filters) * _CELLS**2 * 4
-        if need > _LARGEST_MATRIX:
-            raise DDLCNError(f"features of {n_images} images need {need >> 30} GB: give fewer filters")
+        need = 4 * n_images * sum(self.n_filters) * _CELLS**2
+        check_memory(need, f"features of {n_images} images", "give fewer filters")
 
     def _row(self, image: Any) -> np.ndarray:
         return np.concatenate([_pooled(maps, _CELLS).ravel() for maps in self._maps(image)[1:]])

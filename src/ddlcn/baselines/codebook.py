@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils.validation import check_is_fitted
 
+from ddlcn.baselines.memory import check_memory
 from ddlcn.errors import DDLCNError
 from ddlcn.images import value_range
 from ddlcn.layers.coding import Codes, LLCCoder
@@ -98,6 +99,8 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
             if hasattr(coder, "refine"):
                 self.atoms_ = coder.refine(Y, self.atoms_)
         self.network_ = Network([self.atoms_], [coder], self.pooling or SpatialPyramid())
+        need = 12 * len(images) * self._rows(images[:1]).nnz  # by the first image
+        check_memory(need, f"features of {len(images)} images", "give fewer images or atoms")
         return self
 
     def transform(self, images: Any) -> csr_array:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ddlcn.baselines.fddl import principal, square
 from ddlcn.baselines.inputs import unit_rows
+from ddlcn.baselines.memory import check_codes
 from ddlcn.baselines.scoring import ScoringClassifier
 from ddlcn.kernels.sparse_codes import lasso_codes
 from ddlcn.progress import track
@@ -58,6 +59,7 @@ class COPAR(ScoringClassifier):
         first += [principal(Y[codes == c], self.atoms_per_class) for c in classes]
         self.owners_ = np.repeat(np.arange(-1, len(classes)), [len(part) for part in first])
         self.atoms_ = np.concatenate(first)
+        check_codes(len(Y), len(self.atoms_))
         path = []
         for _ in track("DL-COPAR", range(self.passes), total=self.passes):
             A = np.empty((len(Y), len(self.atoms_)))

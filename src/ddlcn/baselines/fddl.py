@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ddlcn.baselines.inputs import unit_rows
+from ddlcn.baselines.memory import check_codes
 from ddlcn.baselines.scoring import ScoringClassifier, residuals
 from ddlcn.kernels.sparse_codes import lasso_codes
 from ddlcn.progress import track
@@ -64,6 +65,7 @@ class FDDL(ScoringClassifier):
         first = [principal(Y[codes == c], self.atoms_per_class) for c in classes]
         self.owners_ = np.repeat(classes, [len(part) for part in first])
         self.atoms_ = np.concatenate(first)
+        check_codes(len(Y), len(self.atoms_))
         A = np.zeros((len(Y), len(self.atoms_)))
         for c in classes:
             A[np.ix_(codes == c, self.owners_ == c)] = Y[codes == c] @ first[c].T / len(first[c])

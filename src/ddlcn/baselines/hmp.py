@@ -6,8 +6,8 @@ The first path codes 16 × 16 patches of pixels. The second codes 5 × 5 patches
 largest positive and negative part of each code in cells of 4 × 4 pixels, and codes blocks of 4 × 4 cells, so
 that it sees the same 16 × 16 pixels through two layers. The codes of a path are max-pooled over a spatial
 pyramid, and paths are put side by side for a linear SVM. Bo, Ren, Fox: Multipath sparse coding using
-hierarchical matching pursuit, CVPR 2013, who have paths of 36 × 36 patches and of three layers too, in colour.
-Only one image's codes are held at a time.
+hierarchical matching pursuit, CVPR 2013, who have paths of 36 × 36 patches and of three layers too, in
+colour. Only one image's codes are held at a time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from ddlcn.baselines.coders import largest
 from ddlcn.baselines.inputs import Pixels, unit_rows
 from ddlcn.baselines.ksvd import incoherent_ksvd, omp_codes
+from ddlcn.baselines.memory import check_memory
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.threads import one_blas_thread
@@ -30,7 +31,6 @@ from ddlcn.progress import track
 _SMALL, _CELL, _BLOCK = 5, 4, 4  # pixels of a small patch, pixels of a cell, cells of a block
 _PATCH = _CELL * _BLOCK
 _LEARNT_ON = 5_000  # patches that a dictionary is learnt on
-_LARGEST_MATRIX = 4 << 30  # bytes
 
 
 class MultipathFeatures(TransformerMixin, BaseEstimator):
@@ -93,9 +93,8 @@ class MultipathFeatures(TransformerMixin, BaseEstimator):
             return np.stack(list(track("Coding", work, total=len(images))))
 
     def _check_memory(self, n_images: int) -> None:
-        need = n_images * 2 * SpatialPyramid().n_cells * self.atoms * 4
-        if need > _LARGEST_MATRIX:
-            raise DDLCNError(f"features of {n_images} images need {need >> 30} GB: set atoms lower")
+        need = 4 * n_images * 2 * SpatialPyramid().n_cells * self.atoms
+        check_memory(need, f"features of {n_images} images", "set atoms lower")
 
     def _dictionary(self, stage: str, images: Any, rows: Any, n_atoms: int, sparsity: int) -> np.ndarray:
         """Atoms for the rows of at most 500 images, evenly drawn."""

@@ -14,11 +14,9 @@ from PIL import Image
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ddlcn.errors import DDLCNError
+from ddlcn.baselines.memory import check_memory
 from ddlcn.images import read_grey, value_range
 from ddlcn.layers.sift import DenseSIFT
-
-_LARGEST_MATRIX = 4 << 30  # bytes
 
 
 class Pixels(TransformerMixin, BaseEstimator):
@@ -52,10 +50,9 @@ class Pixels(TransformerMixin, BaseEstimator):
     def images(self, images: Any) -> np.ndarray:
         """Grey images of one size (n, height, width), before any normalisation."""
         check_is_fitted(self)
-        need = len(images) * self.shape_[0] * self.shape_[1] * 4
-        if need > _LARGEST_MATRIX:
-            what = f"{len(images)} images of {self.shape_[0]}×{self.shape_[1]} pixels need {need >> 30} GB"
-            raise DDLCNError(f"{what}: set longest_side to shrink them, or give fewer")
+        height, width = self.shape_
+        what, remedy = f"{len(images)} images of {height}×{width} pixels", "set longest_side, or give fewer"
+        check_memory(4 * len(images) * height * width, what, remedy)
         out = np.empty((len(images), *self.shape_), np.float32)
         for row, image in enumerate(images):
             grey = read_grey(image, value_range=self.value_range_)
@@ -118,6 +115,11 @@ class GradientHistograms(Pixels):
     def transform(self, images: Any) -> np.ndarray:
         """Histograms of images, one row of unit length each; blocks overlap by half."""
         sift = DenseSIFT(self.patch_size, self.patch_size // 2, contrast_threshold=0.05)
+        blocks = np.prod(
+            [max(0, (side - self.patch_size) // (self.patch_size // 2) + 1) for side in self.shape_]
+        )
+        need = 4 * len(images) * int(blocks) * 128
+        check_memory(need, f"histograms of {len(images)} images", "set longest_side, or give fewer")
         parts = [sift.transform(self.images([image])[0]).values.ravel() for image in images]
         return unit_rows(np.stack(parts))
 

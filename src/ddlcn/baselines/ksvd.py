@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ddlcn.baselines.inputs import unit_rows
+from ddlcn.baselines.memory import check_codes
 from ddlcn.baselines.representation import draw
 from ddlcn.baselines.scoring import ScoringClassifier
 from ddlcn.errors import DDLCNError
@@ -69,6 +70,7 @@ class LabelConsistentKSVD(ScoringClassifier):
         X, n_classes = unit_rows(X), len(self.classes_)
         first = draw(codes, self.atoms_per_class, self.random_state)
         D, owners = X[first], codes[first]
+        check_codes(len(X), len(D))
         for c in range(n_classes):
             D[owners == c] = self._ksvd(X[codes == c], D[owners == c], self.first_passes)
         H = np.eye(n_classes)[codes]

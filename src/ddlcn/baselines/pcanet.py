@@ -19,13 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ddlcn.baselines.inputs import Pixels
+from ddlcn.baselines.memory import check_memory
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import filters as kernels
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
 
 _MOST_FILTER_IMAGES = 200  # filters are learnt on no more images than these, evenly drawn: 6 million patches
-_LARGEST_COUNTS = 4 << 30  # bytes
 _UNIT = 2.0**-30  # of table entries; far below what could change an order
 
 
@@ -74,9 +74,7 @@ class PCANet(ClassifierMixin, BaseEstimator):
         if min(height, width) < max(self.block, self.filter_size):
             raise DDLCNError(f"images of {height}×{width} pixels are smaller than a block of {self.block}")
         need = len(images) * height * width * 2 * self.n_filters ** (self.stages - 1)
-        if need > _LARGEST_COUNTS:
-            what = f"counts of {len(images)} images may need {need >> 30} GB"
-            raise DDLCNError(f"{what}: set longest_side to shrink images, or give fewer")
+        check_memory(need, f"counts of {len(images)} images", "set longest_side, or give fewer")
         self.classes_, self.codes_ = np.unique(np.asarray(y), return_inverse=True)
         drawn = images[:: -(-len(images) // _MOST_FILTER_IMAGES)]
         maps, self.filters_ = list(self.pixels_.images(drawn)), []

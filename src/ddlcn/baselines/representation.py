@@ -13,6 +13,7 @@ import numpy as np
 
 from ddlcn.baselines.coders import LassoCoder
 from ddlcn.baselines.inputs import unit_rows
+from ddlcn.baselines.memory import check_codes
 from ddlcn.baselines.scoring import ScoringClassifier, residuals
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.dictionary import ClasswiseDictionary
@@ -60,6 +61,8 @@ class RepresentationClassifier(ScoringClassifier):
             dictionary.fit(self.atoms_, self.owners_)
             self.atoms_ = unit_rows(dictionary.components_.astype(np.float64))
             self.owners_ = dictionary.atom_classes_
+        if self.coder is None or isinstance(self.coder, LassoCoder):
+            check_codes(0, len(self.atoms_))  # the lasso needs products of all pairs of atoms
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         coder = LassoCoder(penalty=0.003) if self.coder is None else self.coder

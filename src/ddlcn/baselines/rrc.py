@@ -17,11 +17,10 @@ import numpy as np
 
 from ddlcn.baselines.fddl import principal
 from ddlcn.baselines.inputs import unit_rows
+from ddlcn.baselines.memory import check_memory
 from ddlcn.baselines.scoring import ScoringClassifier, residuals
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels.sparse_codes import lasso_codes
-
-_LARGEST_GRAM = 10_000  # training rows; 800 MB
 
 
 class RobustCoding(ScoringClassifier):
@@ -41,7 +40,7 @@ class RobustCoding(ScoringClassifier):
 
     def __init__(
         self,
-        penalty: float = 0.001,
+        penalty: float = 0.0001,
         trusted: float = 0.8,
         turns: int = 4,
         n_eigenfaces: int = 300,
@@ -56,8 +55,7 @@ class RobustCoding(ScoringClassifier):
             raise DDLCNError(
                 f"trusted={self.trusted}, turns={self.turns}: give a share of 1 and 1 or more turns"
             )
-        if len(X) > _LARGEST_GRAM:
-            raise DDLCNError(f"{len(X)} training images need a Gram matrix over 800 MB: give {_LARGEST_GRAM}")
+        check_memory(12 * len(X) ** 2, f"products of {len(X)} training images", "give fewer")
         # single precision halves the costliest step, a product of all atoms for each image and turn
         self.atoms_, self.owners_ = unit_rows(X).astype(np.float32), codes
         self.mean_ = self.atoms_.mean(axis=0)
