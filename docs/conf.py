@@ -26,6 +26,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "py:obj"  # `name` in a docstring links to what it names
 highlight_language = "text"
+smartquotes_action = "qe"  # -- starts an option, and is no dash
 copybutton_exclude = ".linenos, .gp, .go"
 
 autodoc_member_order = "bysource"

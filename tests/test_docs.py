@@ -51,6 +51,23 @@ def test_public_names_exist_and_are_documented():
         ddlcn.nothing  # noqa: B018
 
 
+@pytest.mark.parametrize("name", ["images", "report", "serve", "evaluation"])
+def test_public_names_of_parts_are_documented(name):
+    module = import_module(f"ddlcn.{name}")
+    reference = " ".join(page.read_text() for page in ROOT.glob("docs/api/*.md"))
+    public = getattr(module, "__all__", ["Confusion", "Evaluation", "evaluate"])
+    for each in public:
+        value = getattr(module, each)
+        if callable(value):  # a constant is told of where it counts
+            assert re.search(rf":: ddlcn\.({name}\.)?{each}$", reference, re.M), f"docs/api has no {each}"
+
+
+def test_every_method_that_the_design_names_is_documented():
+    methods = {"fit", "predict", "decision_function", "predict_proba", "score", "explain", "save", "load"}
+    assert methods - set(vars(ddlcn.DDLCNClassifier)) == {"score"}  # scikit-learn's, so autodoc has it not
+    assert "method:: score(" in (ROOT / "docs/api/classifier.md").read_text()
+
+
 def test_links_between_documents_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\((?!http|#)([^)#]+)", page.read_text()):
