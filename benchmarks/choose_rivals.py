@@ -2,7 +2,8 @@
 
 Settings of rivals that their papers leave open, chosen without any test image: mean accuracy over three
 folds of the training half of split 0 of Extended Yale B. Prints one line for each setting of each grid, as
-docs/methods.md has them. The defaults of `ddlcn.baselines` are the winners.
+docs/methods.md has them, and the choice: the best, or, where a setting is to be preferred, that one if it is
+within one standard error of the best. The defaults of `ddlcn.baselines` are what was chosen.
 """
 
 from __future__ import annotations
@@ -24,17 +25,20 @@ _PASSES = [{"first_passes": [5], "passes": [10]}, {"first_passes": [20], "passes
 _WEIGHTS = (1e-6, 1e-4, 1e-2)
 GRIDS: dict[str, tuple[int | None, int, int, Any]] = {
     "src": (None, 15, 1, {"coder__penalty": [0.0003, 0.001, 0.003, 0.01, 0.03]}),
-    "llc-30": (15, 15, 1, {"coder__epsilon": [1e-5, 1e-4, 1e-3, 1e-2]}),
-    "llc-70": (15, 15, 1, {"coder__epsilon": [1e-5, 1e-4, 1e-3, 1e-2]}),
+    "llc-30": (15, 15, 1, {"coder__epsilon": [1e-4, 1e-5, 1e-3, 1e-2]}),
+    "llc-70": (15, 15, 1, {"coder__epsilon": [1e-4, 1e-5, 1e-3, 1e-2]}),
     "k-svd": (None, 15, 1, [{**passes, "ridge": [0.1, 1.0]} for passes in _PASSES]),
     "d-ksvd": (None, 15, 1, {"fidelity": _WEIGHTS}),
     "lc-ksvd1": (15, 15, 1, {"consistency": [4 * weight for weight in _WEIGHTS]}),
     "lc-ksvd2": (15, 15, 1, [{"consistency": [4 * w], "fidelity": [w]} for w in _WEIGHTS]),
-    "csdl-src": (None, 15, 1, {"l1_radius": [0.35, 1.0, 3.0], "coder__penalty": [0.001, 0.003, 0.01]}),
+    "csdl-src": (None, 15, 1, {"l1_radius": [0.35, 1.0, 3.0], "coder__penalty": [0.0003, 0.001, 0.003]}),
     "fddl": (None, 15, 1, {"fisher": [0.005, 0.05], "penalty": [0.001, 0.005], "mean_weight": [0.05, 0.5]}),
     "rrc-l1": (None, 15, 6, {"penalty": [0.00001, 0.0001, 0.001]}),
     "addl": (None, 15, 1, {"ridge": [0.003, 0.01, 0.03, 0.1]}),
 }
+
+# the first stays if it is as good: 20 and 50 passes of K-SVD take five times as long, and ε = 1e-4 is LLC's own
+FIRST_STAYS = {"k-svd", "llc-30", "llc-70"}
 
 
 def held_out(name: str, images: list[Any], labels: np.ndarray) -> list[tuple[dict[str, Any], float]]:
@@ -56,6 +60,15 @@ def held_out(name: str, images: list[Any], labels: np.ndarray) -> list[tuple[dic
     return found
 
 
+def choose(
+    found: list[tuple[dict[str, Any], float]], n_images: int, first_stays: bool
+) -> tuple[dict[str, Any], float]:
+    """The best setting, or the first that is within one standard error of it."""
+    best = max(found, key=lambda each: each[1])
+    error = np.sqrt(best[1] * (1 - best[1]) / n_images)
+    return next(each for each in found if each[1] >= best[1] - error) if first_stays else best
+
+
 def _spell(setting: dict[str, Any]) -> str:
     return ", ".join(f"{key.removeprefix('coder__')} = {value:g}" for key, value in setting.items())
 
@@ -70,7 +83,7 @@ def main() -> None:
     train = draw_split(faces, 0.5, None, split=0).train  # the other half is never looked at
     images, labels = [faces.images[row] for row in train], faces.target[train]
     for name in asked.names or GRIDS:
-        setting, accuracy = max(held_out(name, images, labels), key=lambda found: found[1])
+        setting, accuracy = choose(held_out(name, images, labels), len(labels), name in FIRST_STAYS)
         print(f"| **{name}** | **{_spell(setting)}** | **{accuracy:.2%}** |", flush=True)
 
 
