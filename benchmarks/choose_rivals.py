@@ -37,7 +37,7 @@ GRIDS: dict[str, tuple[int | None, int, int, Any]] = {
     "addl": (None, 15, 1, {"ridge": [0.003, 0.01, 0.03, 0.1]}),
 }
 
-# the first stays if it is as good: 20 and 50 passes of K-SVD take five times as long, and ε = 1e-4 is LLC's own
+# the first stays if it is as good: more passes of K-SVD take five times as long, and ε = 1e-4 is LLC's own
 FIRST_STAYS = {"k-svd", "llc-30", "llc-70"}
 
 
