@@ -16,6 +16,7 @@ from ddlcn.kernels.compiled import kernel
 
 RIDGE = 1e-10  # of tr(C): makes C definite where atoms repeat, far below the tolerance of any test
 GROUPS = 64
+LANES = 8  # LLC systems solved side by side
 
 
 @kernel
@@ -123,18 +124,37 @@ def _local_gram(V, order, best, apart, C):
 
 
 @kernel
-def _closed_form(C, k, ridge, L, inverse, ones, gamma):
-    """γ ∝ (C + ridge I)⁻¹ 1, summing to one: 1ᵀ(LLᵀ)⁻¹1 = ‖L⁻¹1‖²."""
-    total = 0.0
+def _closed_forms(C, ridge, factor, inverse, gamma):
+    """γ ∝ (C + ridge I)⁻¹ 1 for LANES descriptors side by side, so that vector units work across them.
+
+    C, factor (k, k, LANES), the others (k, LANES) and (LANES): a Cholesky factor row by row, L⁻¹1 with it,
+    then L⁻ᵀ of that. `cholesky` is the same for one system.
+    """
+    k = C.shape[0]
     for m in range(k):
+        pivot, solved, row = inverse[m], gamma[m], factor[m]
+        for lane in range(LANES):
+            pivot[lane], solved[lane] = C[m, m, lane] + ridge[lane], 1.0
         for i in range(m):
-            L[m, i] = C[m, i]
-        cholesky.append(m, C[m, m] + ridge, ridge, L, inverse)
-        cholesky.forward(m, 1.0, L, inverse, ones)
-        total += ones[m] * ones[m]
-    for m in range(k):
-        gamma[m] = ones[m] / total
-    cholesky.backward(k, L, inverse, gamma)
+            entry = row[i]
+            for lane in range(LANES):
+                entry[lane] = C[m, i, lane]
+            for j in range(i):
+                for lane in range(LANES):
+                    entry[lane] -= factor[i, j, lane] * row[j, lane]
+            for lane in range(LANES):
+                entry[lane] *= inverse[i, lane]
+                pivot[lane] -= entry[lane] * entry[lane]
+                solved[lane] -= entry[lane] * gamma[i, lane]
+        for lane in range(LANES):
+            pivot[lane] = 1 / np.sqrt(max(pivot[lane], ridge[lane]))
+            solved[lane] *= pivot[lane]
+    for m in range(k - 1, -1, -1):
+        for lane in range(LANES):
+            gamma[m, lane] *= inverse[m, lane]
+        for j in range(m):
+            for lane in range(LANES):
+                gamma[j, lane] -= factor[m, j, lane] * gamma[m, lane]
 
 
 @kernel
@@ -202,31 +222,58 @@ def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, 
 
 
 @kernel
-def encode(Y, V, squares, apart, products, k, beta, epsilon, indices, values):
-    """Codes of the rows of Y into `indices` and `values`; exact if beta ≥ 0, else LLC with `epsilon`."""
-    n_atoms = squares.size
-    exact = np.empty(Y.shape[1])
-    distances, minima = np.empty(n_atoms, np.float32), np.empty(GROUPS, np.float32)
-    candidates, order = np.empty(n_atoms + 1, np.int64), np.empty(k, np.int64)
-    active, inside, best, inverse = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k), np.empty(k)
+def encode_exact(Y, V, squares, apart, products, beta, indices, values):
+    """Exact codes of the rows of Y into `indices` and `values`, both (n, k)."""
+    k = indices.shape[1]
+    exact, distances, candidates, minima, best, order = _room(V, k)
+    active, inside, inverse = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k)
     C, L = np.empty((k, k)), np.empty((k, k))
     gamma, ones, pull = np.empty(k), np.empty(k), np.empty(k)
     target, signs, penalty = np.empty(k), np.empty(k), np.empty(k)
     for n in range(Y.shape[0]):
         _nearest(Y[n], V, squares, products[n], k, exact, distances, candidates, minima, best, order)
         trace = _local_gram(V, order, best, apart, C)
-        if trace <= 0:  # all neighbours are the descriptor itself
-            gamma[:] = 0.0
-            gamma[0] = 1.0
-        elif beta >= 0:
-            for i in range(k):
-                penalty[i] = beta * np.sqrt(best[i])
+        for i in range(k):
+            penalty[i] = beta * np.sqrt(best[i])
+        if trace > 0:
             _exact(C, k, penalty, RIDGE * trace, active, L, inverse, ones, pull, target, signs, inside, gamma)
-        else:
-            _closed_form(C, k, max(epsilon, RIDGE) * trace, L, inverse, ones, gamma)
-        total = 0.0
-        for i in range(k):
-            total += gamma[i]
-        for i in range(k):
-            indices[n, i] = order[i]
-            values[n, i] = gamma[i] / total  # one, but for rounding
+        _write(gamma, trace, order, indices[n], values[n])
+
+
+@kernel
+def encode_llc(Y, V, squares, apart, products, epsilon, indices, values):
+    """LLC codes of the rows of Y into `indices` and `values`, both (n, k)."""
+    k = indices.shape[1]
+    exact, distances, candidates, minima, best, _ = _room(V, k)
+    orders, traces, ridge = np.empty((LANES, k), np.int64), np.empty(LANES), np.empty(LANES)
+    C, L = np.empty((k, k, LANES)), np.empty((k, k, LANES))
+    inverse, gamma = np.empty((k, LANES)), np.empty((k, LANES))
+    for start in range(0, Y.shape[0], LANES):
+        for lane in range(LANES):
+            n, order = min(start + lane, Y.shape[0] - 1), orders[lane]
+            _nearest(Y[n], V, squares, products[n], k, exact, distances, candidates, minima, best, order)
+            traces[lane] = _local_gram(V, order, best, apart, C[:, :, lane])
+            ridge[lane] = max(epsilon, RIDGE) * traces[lane] if traces[lane] > 0 else 1.0
+        _closed_forms(C, ridge, L, inverse, gamma)
+        for n in range(start, min(start + LANES, Y.shape[0])):
+            lane = n - start
+            _write(gamma[:, lane], traces[lane], orders[lane], indices[n], values[n])
+
+
+@kernel
+def _room(V, k):
+    """Arrays that `_nearest` works in."""
+    distances, minima = np.empty(V.shape[0], np.float32), np.empty(GROUPS, np.float32)
+    candidates, order = np.empty(V.shape[0] + 1, np.int64), np.empty(k, np.int64)
+    return np.empty(V.shape[1]), distances, candidates, minima, np.empty(k), order
+
+
+@kernel
+def _write(gamma, trace, order, indices, values):
+    """One code, scaled to the sum one; where all neighbours are the descriptor itself, the first of them."""
+    total = 0.0
+    for i in range(order.size):
+        total += gamma[i]
+    for i in range(order.size):
+        indices[i] = order[i]
+        values[i] = gamma[i] / total if trace > 0 else i == 0

@@ -8,6 +8,7 @@ locality-constrained linear coding. Codes are k indices and k values a descripto
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -77,7 +78,7 @@ class LocalityCoder(BaseEstimator):
         """Codes of the rows of `Y` over the rows of `atoms`."""
         if not self.beta >= 0:
             raise DDLCNError(f"beta={self.beta}: must be zero or positive")
-        return _encode(Y, atoms, self.n_neighbors, beta=float(self.beta), epsilon=0.0)
+        return _encode(locality.encode_exact, Y, atoms, self.n_neighbors, float(self.beta))
 
 
 class LLCCoder(BaseEstimator):
@@ -98,11 +99,11 @@ class LLCCoder(BaseEstimator):
         """Codes of the rows of `Y` over the rows of `atoms`."""
         if not self.epsilon >= 0:
             raise DDLCNError(f"epsilon={self.epsilon}: must be zero or positive")
-        return _encode(Y, atoms, self.n_neighbors, beta=-1.0, epsilon=float(self.epsilon))
+        return _encode(locality.encode_llc, Y, atoms, self.n_neighbors, float(self.epsilon))
 
 
 def _encode(
-    Y: ArrayLike, atoms: ArrayLike | Codebook, n_neighbors: int, beta: float, epsilon: float
+    kernel: Callable[..., None], Y: ArrayLike, atoms: ArrayLike | Codebook, n_neighbors: int, weight: float
 ) -> Codes:
     Y = np.ascontiguousarray(Y, dtype=np.float32)
     book = atoms if isinstance(atoms, Codebook) else Codebook(atoms)
@@ -113,20 +114,9 @@ def _encode(
         raise DDLCNError(f"n_neighbors={n_neighbors}: at most {MAX_NEIGHBORS} can take part; lower it")
     indices, values = np.empty((len(Y), k), np.int32), np.empty((len(Y), k), np.float32)
     apart = book.apart if book is atoms or len(Y) > len(book.atoms) else _NO_TABLE
+    given = (book.atoms, book.squares, apart)
     with one_blas_thread():
         for start in range(0, len(Y), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            products = Y[rows] @ book.atoms.T
-            locality.encode(
-                Y[rows],
-                book.atoms,
-                book.squares,
-                apart,
-                products,
-                k,
-                beta,
-                epsilon,
-                indices[rows],
-                values[rows],
-            )
+            kernel(Y[rows], *given, Y[rows] @ book.atoms.T, weight, indices[rows], values[rows])
     return Codes(indices, values)
