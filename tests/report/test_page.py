@@ -84,7 +84,7 @@ def test_it_is_accessible(tested: Case) -> None:
 @pytest.mark.parametrize("theme", [0, 1])
 def test_text_has_contrast(theme: int) -> None:
     style = (Path(page_module.__file__).parent / "page.css").read_text()
-    colours = {name: values[theme] for name in ("ground", "card", "text", "quiet", "accent", "for")
+    colours = {name: values[theme] for name in ("ground", "card", "text", "quiet", "accent", "for", "against")
                if (values := re.findall(rf"--{name}: (#\w+);", style))}  # fmt: skip
 
     def luminance(colour: str) -> float:
@@ -93,7 +93,7 @@ def test_text_has_contrast(theme: int) -> None:
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
     for ground in ("ground", "card"):
-        for ink in ("text", "quiet", "accent", "for"):
+        for ink in ("text", "quiet", "accent", "for", "against"):
             low, high = sorted(luminance(colours[name]) for name in (ground, ink))
             assert (high + 0.05) / (low + 0.05) >= 4.5, (ground, ink)
 

@@ -99,6 +99,7 @@ def test_choose_files_see_label_bars_and_map(page: Page, files: list[str], model
     wait(page, lambda: text(page, "#file") == "three.tiff")
     assert text(page, "#label").startswith(expected[2])
     assert third.get_attribute("aria-current") == "true"
+    assert third.get_attribute("aria-label").startswith(f"three.tiff: {expected[2]}, ")
     assert wait(page, lambda: page.execute_script("return photo.naturalWidth > 0"))
 
 
@@ -116,7 +117,9 @@ def test_switch_class_and_cover_by_keyboard(page: Page, files: list[str]) -> Non
     slider.send_keys("\ue011")  # Home
     wait(page, lambda: text(page, "#cover") == "0 %")
     wait(page, lambda: page.execute_script("return getComputedStyle(map).opacity") == "0")
-    page.find_element("css selector", "#strongest button").send_keys("\n")
+    strongest = page.find_element("css selector", "#strongest button")
+    assert strongest.get_attribute("aria-label").startswith("Atom ")
+    strongest.send_keys("\n")
     assert page.find_elements("css selector", "#patches i")
     assert page.find_element("css selector", "#strongest button").get_attribute("aria-pressed") == "true"
 

@@ -93,6 +93,7 @@ function take(files) {
         item.thumbnail.onerror = () => (item.thumbnail.src = item.url = item.best.image); // a kind that browsers don't know
         if (item.thumbnail.complete && !item.thumbnail.naturalWidth) item.thumbnail.onerror();
         item.caption.textContent = `${item.best.label} ${percent(item.best.probability)}`;
+        item.button.ariaLabel = `${file.name}: ${item.best.label}, ${percent(item.best.probability)}`;
         say(`${file.name}: ${item.best.label}, ${percent(item.best.probability)}`);
         if (first) show(item);
         first = false;
@@ -171,6 +172,7 @@ function strong(atom) {
   const share = make("b", { className: atom.share > 0 ? "for" : "against", textContent: signed(atom.share) });
   const learnt = make("span", { textContent: atom.learnt_on, title: `learnt on ${atom.learnt_on}` });
   const button = make("button", { type: "button", ariaPressed: "false" }, draw(atom), share, learnt);
+  button.ariaLabel = `Atom ${atom.atom}, learnt on ${atom.learnt_on}, brought ${signed(atom.share)}: show where it fired`;
   const frame = () => $("patches").replaceChildren(...atom.patches.map((patch) => {
     const square = make("i");
     for (const [side, part] of Object.entries(patch)) square.style[side] = `${100 * part}%`;
