@@ -25,15 +25,20 @@ _PASSES = [{"first_passes": [5], "passes": [10]}, {"first_passes": [20], "passes
 _WEIGHTS = (1e-6, 1e-4, 1e-2)
 GRIDS: dict[str, tuple[int | None, int, int, Any]] = {
     "src": (None, 15, 1, {"coder__penalty": [0.0003, 0.001, 0.003, 0.01, 0.03]}),
-    "llc-30": (15, 15, 1, {"coder__epsilon": [1e-4, 1e-5, 1e-3, 1e-2]}),
-    "llc-70": (15, 15, 1, {"coder__epsilon": [1e-4, 1e-5, 1e-3, 1e-2]}),
+    "llc-30": (15, 15, 1, {"coder__epsilon": [1e-4, 1e-5, 1e-3, 1e-2, 1e-1]}),
+    "llc-70": (15, 15, 1, {"coder__epsilon": [1e-4, 1e-5, 1e-3, 1e-2, 1e-1]}),
     "k-svd": (None, 15, 1, [{**passes, "ridge": [0.1, 1.0]} for passes in _PASSES]),
     "d-ksvd": (None, 15, 1, {"fidelity": _WEIGHTS}),
     "lc-ksvd1": (15, 15, 1, {"consistency": [4 * weight for weight in _WEIGHTS]}),
     "lc-ksvd2": (15, 15, 1, [{"consistency": [4 * w], "fidelity": [w]} for w in _WEIGHTS]),
-    "csdl-src": (None, 15, 1, {"l1_radius": [0.35, 1.0, 3.0], "coder__penalty": [0.0003, 0.001, 0.003]}),
+    "csdl-src": (
+        None,
+        15,
+        1,
+        {"l1_radius": [0.35, 1.0, 3.0], "coder__penalty": [0.0003, 0.001, 0.003, 0.01]},
+    ),
     "fddl": (None, 15, 1, {"fisher": [0.005, 0.05], "penalty": [0.001, 0.005], "mean_weight": [0.05, 0.5]}),
-    "rrc-l1": (None, 15, 6, {"penalty": [0.00001, 0.0001, 0.001]}),
+    "rrc-l1": (None, 15, 6, {"penalty": [0.00001, 0.0001, 0.001, 0.01]}),
     "addl": (None, 15, 1, {"ridge": [0.003, 0.01, 0.03, 0.1]}),
 }
 

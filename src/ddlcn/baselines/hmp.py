@@ -30,7 +30,7 @@ from ddlcn.progress import track
 
 _SMALL, _CELL, _BLOCK = 5, 4, 4  # pixels of a small patch, pixels of a cell, cells of a block
 _PATCH = _CELL * _BLOCK
-_LEARNT_ON = 5_000  # patches that a dictionary is learnt on
+_LEARNT_ON = 3_000  # patches that a dictionary is learnt on
 
 
 class MultipathFeatures(TransformerMixin, BaseEstimator):

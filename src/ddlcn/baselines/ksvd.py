@@ -112,12 +112,12 @@ class LabelConsistentKSVD(ScoringClassifier):
 
 
 def incoherent_ksvd(Y: np.ndarray, n_atoms: int, sparsity: int, random_state: int) -> np.ndarray:
-    """Atoms that K-SVD learns on the rows of Y, kept apart by a penalty on (d_i·d_jᵀ)²; 10 passes."""
+    """Atoms that K-SVD learns on the rows of Y, kept apart by a penalty on (d_i·d_jᵀ)²; 5 passes."""
     learner = _dictlearn().DictionaryLearning(
         min(n_atoms, len(Y)),
         n_nonzero_coefs=min(sparsity, n_atoms, Y.shape[1]),
         coherence_gamma=0.1,
-        max_iter=10,
+        max_iter=5,
         random_state=random_state,
     )
     return learner.fit(Y).components_
