@@ -22,12 +22,13 @@ from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
 from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.svm import LinearSVM
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.presets import get_preset
 from ddlcn.progress import Stopwatch, track
-from ddlcn.store import Store, StoredRows
+from ddlcn.store import Store
 from ddlcn.units import findable, learn_class, results, rows_of, stored_rows_of, take
 
 
@@ -182,7 +183,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             C = self._or_preset("C")
             self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
             for _ in track("Training", [None], total=1):
-                self.svm_.fit(rows.load() if isinstance(rows, StoredRows) else rows, codes)
+                self.svm_.fit(rows, codes)
             self.svm_.classes_ = self.classes_
         return self
 

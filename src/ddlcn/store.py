@@ -24,7 +24,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from safetensors import SafetensorError
 from safetensors.numpy import save
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from ddlcn import cluster
@@ -162,18 +162,6 @@ class Shared:
                     self._made.pop(next(iter(self._made)))
                 self._made[self.name] = self.make(*self.args)
             return self._made[self.name]
-
-
-class StoredRows:
-    """Sparse rows of a store, in units of some rows each."""
-
-    def __init__(self, store: Store, names: Sequence[str], lengths: Sequence[int], n_columns: int) -> None:
-        self.store, self.names, self.lengths = store, list(names), list(lengths)
-        self.shape = (sum(self.lengths), n_columns)
-
-    def load(self) -> csr_array:
-        """All rows, in memory."""
-        return vstack([self.store.read(name) for name in self.names], format="csr")
 
 
 # --------------------------------------------------------------------------------------------- fingerprints

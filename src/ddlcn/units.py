@@ -18,10 +18,11 @@ from scipy.sparse import csr_array, vstack
 from ddlcn.layers.dictionary import L1BallDictionary
 from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
-from ddlcn.store import Shared, Store, StoredRows
+from ddlcn.store import Shared, Store
 
 _IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
 _MOST_IMAGES = 256  # images a unit of a store
@@ -98,7 +99,7 @@ def stored_rows_of(
     shared = Shared(_load_network, store, atoms, *settings, made=network)
     calls = [(part, descriptor, value_range, shared) for part in _parts(images, size)]
     names = list(track("Coding", store.finish("rows", code_images, calls, n_jobs), total=len(calls)))
-    return StoredRows(store, names, [len(call[0]) for call in calls], network.n_features)
+    return StoredRows(store, names, (len(images), network.n_features))
 
 
 def findable(images: Any) -> Any:

@@ -3,9 +3,10 @@
 A dual variable α_i ≥ 0 has the slope t_i f_i − 1 + α_i / 2C; a step sets it to where the slope is zero, or to
 zero. A pass returns the worst slope that it found at a variable free to move. ridge = 1 / 2C throughout.
 
-Sparse rows are given as the three arrays of a CSR matrix; weights have one line more than X has columns, the
-bias. `classes` are the classes solved for, in the order of the lines or columns of the other arrays: t_i is 1
-where codes[i] is the class, else −1.
+Sparse rows are given as the three arrays of a CSR matrix that begins with row number `first`; rows in other
+arrays are counted from zero. Weights have one line more than X has columns, the bias. `classes` are the
+classes solved for, in the order of the lines or columns of the other arrays: t_i is 1 where codes[i] is the
+class, else −1.
 """
 
 import numpy as np
@@ -30,12 +31,12 @@ def gram_pass(gram, targets, order, ridge, alphas, scores):
 
 
 @kernel
-def sparse_pass(indptr, indices, data, targets, order, squares, ridge, alphas, weights):
+def sparse_pass(first, indptr, indices, data, targets, order, squares, ridge, alphas, weights):
     """One pass over the rows in `order`, for one class: a step changes its weights."""
     bias, worst = weights.size - 1, 0.0
     for i in order:
         score = weights[bias]
-        for e in range(indptr[i], indptr[i + 1]):
+        for e in range(indptr[i - first], indptr[i - first + 1]):
             score += data[e] * weights[indices[e]]
         alpha = alphas[i]
         slope = targets[i] * score - 1 + ridge * alpha
@@ -43,14 +44,14 @@ def sparse_pass(indptr, indices, data, targets, order, squares, ridge, alphas, w
             worst = max(worst, abs(slope))
             alphas[i] = max(alpha - slope / (squares[i] + ridge), 0.0)
             change = weights.dtype.type((alphas[i] - alpha) * targets[i])
-            for e in range(indptr[i], indptr[i + 1]):
+            for e in range(indptr[i - first], indptr[i - first + 1]):
                 weights[indices[e]] += change * data[e]
             weights[bias] += change
     return worst
 
 
 @kernel
-def sparse_sweep(indptr, indices, data, codes, classes, order, squares, ridge, alphas, weights):
+def sparse_sweep(first, indptr, indices, data, codes, classes, order, squares, ridge, alphas, weights):
     """One pass for several classes; alphas (k, n), weights (d + 1, k).
 
     Weights of all classes lie side by side, so that an entry of a row is fetched once for all of them.
@@ -59,7 +60,7 @@ def sparse_sweep(indptr, indices, data, codes, classes, order, squares, ridge, a
     change = np.empty(k, weights.dtype)
     for i in order:
         change[:] = weights[bias]
-        for e in range(indptr[i], indptr[i + 1]):
+        for e in range(indptr[i - first], indptr[i - first + 1]):
             value, line = data[e], weights[indices[e]]
             for c in range(k):
                 change[c] += value * line[c]
@@ -73,23 +74,23 @@ def sparse_sweep(indptr, indices, data, codes, classes, order, squares, ridge, a
                 change[c] = (alphas[c, i] - alpha) * target
                 moved = True
         if moved:
-            _add(indptr, indices, data, i, change, weights)
+            _add(first, indptr, indices, data, i, change, weights)
 
 
 @kernel
-def combine(indptr, indices, data, codes, classes, rows, alphas, weights):
+def combine(first, indptr, indices, data, codes, classes, rows, alphas, weights):
     """Add t_i α_i x_i over some rows to the weights of several classes."""
     k = classes.size
     dual = np.empty(k)
     for i in rows:
         for c in range(k):
             dual[c] = alphas[c, i] if codes[i] == classes[c] else -alphas[c, i]
-        _add(indptr, indices, data, i, dual, weights)
+        _add(first, indptr, indices, data, i, dual, weights)
 
 
 @kernel
-def _add(indptr, indices, data, i, factors, weights):
-    for e in range(indptr[i], indptr[i + 1]):
+def _add(first, indptr, indices, data, i, factors, weights):
+    for e in range(indptr[i - first], indptr[i - first + 1]):
         value, line = data[e], weights[indices[e]]
         for c in range(factors.size):
             line[c] += value * factors[c]
@@ -97,16 +98,16 @@ def _add(indptr, indices, data, i, factors, weights):
 
 
 @kernel
-def look(indptr, indices, data, codes, classes, rows, weights, alphas, active, margins):
-    """Score some rows by several classes: which variables may move (`active`), and the hinge losses.
+def look(first, indptr, indices, data, codes, classes, rows, weights, alphas, active, margins, losses):
+    """Score some rows by several classes: which variables may move (`active`); hinge losses are added up.
 
     The margin of a row is the least slope of its variables if all are at rest, else −∞.
     """
     k, bias = classes.size, weights.shape[0] - 1
-    scores, losses = np.empty(k), np.zeros(k)
+    scores = np.empty(k)
     for i in rows:
         scores[:] = weights[bias]
-        for e in range(indptr[i], indptr[i + 1]):
+        for e in range(indptr[i - first], indptr[i - first + 1]):
             value, line = data[e], weights[indices[e]]
             for c in range(k):
                 scores[c] += value * line[c]
@@ -116,7 +117,6 @@ def look(indptr, indices, data, codes, classes, rows, weights, alphas, active, m
             losses[c] += min(slope, 0.0) ** 2
             active[c, i] = alphas[c, i] > 0 or slope < 0
             margins[i] = -np.inf if active[c, i] else min(margins[i], slope)
-    return losses
 
 
 @kernel

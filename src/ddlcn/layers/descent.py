@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property, partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,10 @@ from joblib import Parallel, delayed
 from scipy.linalg.blas import get_blas_funcs
 from scipy.sparse import csr_array
 
+from ddlcn.cluster import active_client
 from ddlcn.kernels import svm as kernels
+from ddlcn.layers.rows import Block, MemoryRows, Rows, StoredRows
+from ddlcn.store import Shared, Store
 
 _LARGEST_GRAM = 10_000  # images; 400 MB. Up to here it is the faster way, whatever the features
 _SPARSE = 0.04  # share of entries below which a sparse product of the rows is the faster one
@@ -28,81 +33,121 @@ _MOST_PASSES, _MOST_ROUNDS = 100, 1000
 class Problem:
     """Rows and their classes, solved by dual coordinate descent on the Gram matrix or on the sparse rows.
 
-    `codes` are 0, 1, …; of two classes only class 1 is solved for.
+    `codes` are 0, 1, …; of two classes only class 1 is solved for. Rows of a store are solved by units of it.
     """
 
     def __init__(
         self, X: Any, codes: np.ndarray, solver: str, tol: float, seed: int | None, n_jobs: int | None
     ) -> None:
-        self.X, self.codes, self.tol, self.seed, self.n_jobs = csr_array(X), codes, tol, seed, n_jobs
-        self.X.sort_indices()
+        self.rows: Rows = X if isinstance(X, StoredRows) else MemoryRows(csr_array(X))
+        self.codes, self.solver, self.tol, self.seed, self.n_jobs = codes, solver, tol, seed, n_jobs
         n_classes = codes.max() + 1
         self.classes = np.arange(n_classes) if n_classes > 2 else np.array([1])
-        by_gram = solver == "gram" or (solver == "auto" and X.shape[0] <= _LARGEST_GRAM)
-        self.gram = _gram(self.X, n_jobs) if by_gram else None
+        self.by_gram = solver == "gram" or (solver == "auto" and X.shape[0] <= _LARGEST_GRAM)
+        self._lock = Lock()
+
+    @property
+    def gram(self) -> np.ndarray:
+        """X Xᵀ + 1; made once, by whoever needs it first."""
+        with self._lock:
+            return self._gram
+
+    @cached_property
+    def _gram(self) -> np.ndarray:
+        return _gram(self.rows.load(), self.n_jobs)
 
     def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (k, d), biases and relative duality gaps on all rows."""
-        solutions = self._for_parts(_solution, np.ones(len(self.codes), np.bool_), C, self.tol)
-        alphas, gaps = (np.concatenate(arrays) for arrays in zip(*solutions, strict=True))
-        if not _is_sparse(self.X):
-            duals = np.where(self.codes == self.classes[:, None], alphas, -alphas)
-            return _transposed_product(self.X, duals).T, duals.sum(axis=1), gaps
-        weights = _weights(self.X, self.codes, self.classes, alphas)
+        parts = self._for_parts(solve_classes, C)
+        found, gaps = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        if self.by_gram:
+            weights, biases = self._weights(found)
+        else:
+            weights, biases = found[:, :-1], found[:, -1]
         # column by column, as products with sparse rows read it
-        return weights[:-1].astype(self.X.dtype).T, weights[-1], gaps
+        return np.asfortranarray(weights, self.rows.dtype), biases, gaps
+
+    def _weights(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        X, duals = self.rows.load(), np.where(self.codes == self.classes[:, None], alphas, -alphas)
+        if not _is_sparse(X):
+            return _transposed_product(X, duals).T, duals.sum(axis=1)
+        weights = np.zeros((X.shape[1] + 1, len(self.classes)))
+        for block in MemoryRows(X).blocks():
+            held = block.among(np.asarray(alphas.any(axis=0)))
+            kernels.combine(*block, self.codes, self.classes, held, alphas, weights)
+        return weights[:-1].T, weights[-1]
 
     def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
         """For each C, scores of each row by a model trained without its fold; fold −1 is never held out."""
         found = [np.zeros((len(self.codes), len(self.classes))) for _ in candidates]
         for fold in range(folds.max() + 1):
-            rows = np.flatnonzero(folds == fold)
-            paths = self._for_parts(_path, folds != fold, candidates, max(self.tol, 1e-3), rows)
+            paths = self._for_parts(hold_out, folds, fold, candidates)
             for scores, of_parts in zip(found, zip(*paths, strict=True), strict=True):
-                scores[rows] = np.concatenate(of_parts).T
+                scores[folds == fold] = np.concatenate(of_parts).T
         return found
 
-    def _for_parts(self, do: Callable[..., Any], train: np.ndarray, *settings: Any) -> list[Any]:
-        """Do something for the classes in parts of a fixed size, trained on the rows that `train` marks."""
-        k = len(self.classes)
-        n_parts = k if self.gram is not None else -(-k // _CLASSES_AT_ONCE)
-        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(do)(self._descent(part, train), *settings)
-            for part in np.array_split(self.classes, n_parts)
-        )
+    def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
+        """Do something for the classes in parts of a size that no answer depends on."""
+        k, rows = len(self.classes), self.rows
+        if not isinstance(rows, StoredRows):
+            parts = np.array_split(self.classes, k if self.by_gram else -(-k // _CLASSES_AT_ONCE))
+            return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+                delayed(do)(self, part, *settings) for part in parts
+            )
+        at_once = _CLASSES_AT_ONCE
+        if self.by_gram or active_client() is not None:  # then classes share nothing but what is read
+            at_once = min(at_once, -(-k // 16))
+        given = (rows.names, rows.shape, rows.store.keep(self.codes), self.solver, self.tol, self.seed)
+        shared = Shared(_stored_problem, rows.store, *given, made=self)
+        calls = [(shared, part, *settings) for part in np.array_split(self.classes, -(-k // at_once))]
+        n_jobs = self.n_jobs if self.by_gram or rows.in_one_block else 1  # a block a thread would be too much
+        return [rows.store.read(name) for name in rows.store.finish("svm", do, calls, n_jobs)]
 
-    def _descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
-        if self.gram is not None:
+    def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
+        """Some classes, to be trained on the rows that `train` marks."""
+        if self.by_gram:
             return _GramDescent(self.gram, self.codes, classes, train, self.seed)
-        return _SparseDescent(self.X, self.codes, classes, train, self.seed, n_jobs=self.n_jobs)
+        return _SparseDescent(self.rows, self.codes, classes, train, self.seed, n_jobs=self.n_jobs)
 
 
-def _solution(descent: _Descent, C: float, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Dual variables (k, n) and gaps."""
-    gaps = descent.descend(C, tol)
-    return descent.alphas, gaps
+def _stored_problem(
+    store: Store,
+    names: list[str],
+    shape: tuple[int, int],
+    codes: str,
+    solver: str,
+    tol: float,
+    seed: int | None,
+) -> Problem:
+    return Problem(StoredRows(store, names, shape), store.read(codes), solver, tol, seed, None)
 
 
-def _path(descent: _Descent, candidates: tuple[float, ...], tol: float, rows: np.ndarray) -> list[np.ndarray]:
-    """For each C, the scores (k, n) of some rows; each C starts where the last ended."""
-    found = []
+def solve_classes(problem: Problem, classes: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
+    """What a descent found for some classes, a line each, and the gaps."""
+    descent = problem.descent(classes, np.ones(len(problem.codes), np.bool_))
+    gaps = descent.descend(C, problem.tol)
+    return descent.found(), gaps
+
+
+def hold_out(
+    problem: Problem, classes: np.ndarray, folds: np.ndarray, fold: int, candidates: tuple[float, ...]
+) -> tuple[np.ndarray, ...]:
+    """For each C, scores (k, n) of the rows of a fold by the others; each C starts where the last ended."""
+    descent, found = problem.descent(classes, folds != fold), []
     for C in candidates:
-        descent.descend(C, tol)
-        found.append(descent.scores(rows))
-    return found
+        descent.descend(C, max(problem.tol, 1e-3))
+        found.append(descent.scores(folds == fold))
+    return tuple(found)
 
 
 class _Descent(ABC):
     """Some classes at a time: their dual variables, and which of them may move."""
 
-    n_jobs: int | None = 1
-
     def __init__(self, codes: np.ndarray, classes: np.ndarray, train: np.ndarray, seed: int | None) -> None:
         self.codes, self.classes, self.train = codes, classes, train
-        self.targets = np.where(codes == classes[:, None], 1.0, -1.0)
-        self.alphas = np.zeros(self.targets.shape)
-        self.active = np.zeros(self.targets.shape, np.bool_)
-        self.rngs = [np.random.RandomState(seed) for _ in classes]
+        self.alphas = np.zeros((len(classes), len(codes)))
+        self.active = np.zeros(self.alphas.shape, np.bool_)
+        self.rng, *self.rngs = (np.random.RandomState(seed) for _ in range(len(classes) + 1))
 
     def descend(self, C: float, tol: float) -> np.ndarray:
         """Go on from where the variables are until the relative duality gap of each class is small."""
@@ -115,31 +160,34 @@ class _Descent(ABC):
             restless = np.flatnonzero(gaps > tol)
             if not len(restless):
                 break
-            Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(self._calm)(c, ridge, np.sqrt(tol)) for c in restless
-            )
+            self.settle(restless, ridge, np.sqrt(tol))  # gaps go with slopes squared
         return gaps
-
-    def _calm(self, c: int, ridge: float, slope: float) -> None:
-        """Pass over the active variables of a class until no slope is steep; gaps go with slopes squared."""
-        step, rows = self.passes(c, ridge), np.flatnonzero(self.active[c])
-        for _ in range(_MOST_PASSES):
-            worst = step(self.rngs[c].permutation(rows))
-            slope = max(slope, _CALMER * worst)
-            if worst <= slope:
-                break
 
     @abstractmethod
     def look(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
         """The losses of all rows and the squared norms of the weights, by class; and which may move."""
 
     @abstractmethod
-    def passes(self, c: int, ridge: float) -> Callable[[np.ndarray], float]:
-        """One pass over given rows for one class, as a function of the rows."""
+    def settle(self, restless: np.ndarray, ridge: float, slope: float) -> None:
+        """Pass over the active variables of some classes until no slope is steep."""
 
     @abstractmethod
-    def scores(self, rows: np.ndarray) -> np.ndarray:
-        """Scores (k, n) of some rows after the last look."""
+    def scores(self, marks: np.ndarray) -> np.ndarray:
+        """Scores (k, n) of the marked rows after the last look."""
+
+    @abstractmethod
+    def found(self) -> np.ndarray:
+        """What `Problem.solve` makes weights of: a line for each class."""
+
+
+def _calm(
+    step: Callable[[np.ndarray], float], rows: np.ndarray, rng: np.random.RandomState, slope: float
+) -> None:
+    for _ in range(_MOST_PASSES):
+        worst = step(rng.permutation(rows))
+        slope = max(slope, _CALMER * worst)
+        if worst <= slope:
+            break
 
 
 class _GramDescent(_Descent):
@@ -147,6 +195,7 @@ class _GramDescent(_Descent):
 
     def __init__(self, gram: np.ndarray, *problem: Any) -> None:
         super().__init__(*problem)
+        self.targets = np.where(self.codes == self.classes[:, None], 1.0, -1.0)
         self.gram, self.all_scores = gram, np.zeros(self.targets.shape)
 
     def look(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
@@ -155,55 +204,98 @@ class _GramDescent(_Descent):
         losses = (np.minimum(slopes[:, self.train], 0) ** 2).sum(axis=1)
         return losses, (self.targets * self.alphas * self.all_scores).sum(axis=1)
 
-    def passes(self, c: int, ridge: float) -> Callable[[np.ndarray], float]:
-        state = (ridge, self.alphas[c], self.all_scores[c])
-        return lambda rows: kernels.gram_pass(self.gram, self.targets[c], rows, *state)
+    def settle(self, restless: np.ndarray, ridge: float, slope: float) -> None:
+        for c in restless:
+            state = (ridge, self.alphas[c], self.all_scores[c])
+            step = partial(_gram_step, self.gram, self.targets[c], state)
+            _calm(step, np.flatnonzero(self.active[c]), self.rngs[c], slope)
 
-    def scores(self, rows: np.ndarray) -> np.ndarray:
-        return self.all_scores[:, rows]
+    def scores(self, marks: np.ndarray) -> np.ndarray:
+        return self.all_scores[:, marks]
+
+    def found(self) -> np.ndarray:
+        return self.alphas
+
+
+def _gram_step(gram: np.ndarray, targets: np.ndarray, state: tuple, order: np.ndarray) -> float:
+    return kernels.gram_pass(gram, targets, order, *state)
 
 
 class _SparseDescent(_Descent):
     """On sparse rows: a step changes the weights, the last line of which is the bias.
 
     A row whose slopes exceed what the weights have moved since (times its length) need not be looked at.
-    Passes hold weights in the precision of the rows; looks add them up anew in float64.
+    Looks and the first pass go through the rows a block at a time; the others need the active ones at hand.
+    Passes hold weights in the precision of the rows; then they are added up anew in float64.
     """
 
-    def __init__(self, X: csr_array, *problem: Any, n_jobs: int | None) -> None:
+    def __init__(self, rows: Rows, *problem: Any, n_jobs: int | None) -> None:
         super().__init__(*problem)
-        self.X, self.rows, self.n_jobs = X, (X.indptr, X.indices, X.data), n_jobs
-        self.squares = kernels.squared_lengths(X.indptr, X.data) + 1
-        self.weights = np.zeros((X.shape[1] + 1, len(self.classes)))
+        self.rows, self.n_jobs, self.squares = rows, n_jobs, rows.squares + 1
+        self.seen = np.zeros((rows.shape[1] + 1, len(self.classes)))  # weights at the last look
+        self.weights = self.seen
         self.margins = np.where(self.train, -np.inf, np.inf)
 
     def look(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
-        given = (*self.rows, self.codes, self.classes)
-        if not self.alphas.any():  # a first pass for all classes at once
-            order = self.rngs[0].permutation(np.flatnonzero(self.train))
-            weights = self.weights.astype(self.X.dtype)
-            kernels.sparse_sweep(*given, order, self.squares, ridge, self.alphas, weights)
-        weights = _weights(self.X, self.codes, self.classes, self.alphas)
-        moved = np.linalg.norm(weights - self.weights, axis=0).max()
+        if not self.alphas.any():
+            self._sweep(ridge)
+        moved = np.linalg.norm(self.weights - self.seen, axis=0).max()
         self.margins -= moved * np.sqrt(self.squares)
-        self.weights, near = weights, np.flatnonzero(self.margins < 0)
-        losses = kernels.look(*given, near, weights, self.alphas, self.active, self.margins)
-        return losses, (weights**2).sum(axis=0)
+        self.seen, near, losses = self.weights, self.margins < 0, np.zeros(len(self.classes))
+        state = (self.weights, self.alphas, self.active, self.margins, losses)
+        for block in self.rows.blocks():
+            kernels.look(*block, self.codes, self.classes, block.among(near), *state)
+        return losses, (self.weights**2).sum(axis=0)
 
-    def passes(self, c: int, ridge: float) -> Callable[[np.ndarray], float]:
-        state = (self.squares, ridge, self.alphas[c], self.weights[:, c].astype(self.X.dtype))
-        return lambda rows: kernels.sparse_pass(*self.rows, self.targets[c], rows, *state)
+    def _sweep(self, ridge: float) -> None:
+        """A first pass for all classes at once."""
+        rough, self.weights = self.seen.astype(self.rows.dtype), np.zeros_like(self.seen)
+        for block in self.rows.blocks():
+            given, order = (*block, self.codes, self.classes), self.rng.permutation(block.among(self.train))
+            kernels.sparse_sweep(*given, order, self.squares, ridge, self.alphas, rough)
+            kernels.combine(*given, np.sort(order), self.alphas, self.weights)
 
-    def scores(self, rows: np.ndarray) -> np.ndarray:
-        return (self.X[rows] @ self.weights[:-1] + self.weights[-1]).T
+    def settle(self, restless: np.ndarray, ridge: float, slope: float) -> None:
+        self.weights = self.seen.copy()
+        for lines, numbers, block in self.rows.gather(self.active[restless]):
+            some = restless[lines]
+            alphas, codes = self.alphas[some][:, numbers], self.codes[numbers]
+            active, squares = self.active[some][:, numbers], self.squares[numbers]
+            Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+                delayed(self._settle)(block, codes, squares, active[i], alphas[i], c, ridge, slope)
+                for i, c in enumerate(some)
+            )
+            self.alphas[some[:, None], np.arange(len(self.codes))[numbers]] = alphas
+            weights, held = np.zeros((len(self.seen), len(some))), np.flatnonzero(alphas.any(axis=0))
+            kernels.combine(*block, codes, self.classes[some], held, alphas, weights)
+            self.weights[:, some] = weights
 
+    def _settle(
+        self,
+        block: Block,
+        codes: np.ndarray,
+        squares: np.ndarray,
+        active: np.ndarray,
+        alphas: np.ndarray,
+        c: int,
+        ridge: float,
+        slope: float,
+    ) -> None:
+        targets = np.where(codes == self.classes[c], 1.0, -1.0)
+        weights = self.seen[:, c].astype(self.rows.dtype)
 
-def _weights(X: csr_array, codes: np.ndarray, classes: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-    """Σ_i t_i α_i (x_i, 1), a column for each class, in float64."""
-    weights = np.zeros((X.shape[1] + 1, len(classes)))
-    rows = np.flatnonzero(alphas.any(axis=0))
-    kernels.combine(X.indptr, X.indices, X.data, codes, classes, rows, alphas, weights)
-    return weights
+        def step(order: np.ndarray) -> float:
+            return kernels.sparse_pass(*block, targets, order, squares, ridge, alphas, weights)
+
+        _calm(step, np.flatnonzero(active), self.rngs[c], slope)
+
+    def scores(self, marks: np.ndarray) -> np.ndarray:
+        lines, biases = self.seen[:-1], self.seen[-1]
+        found = [block.product(block.among(marks), lines) + biases for block in self.rows.blocks()]
+        return np.concatenate(found).T
+
+    def found(self) -> np.ndarray:
+        return self.seen.T
 
 
 def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.descent import Problem
+from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.threads import one_blas_thread
 
 C_GRID = (0.1, 1.0, 10.0, 100.0)
@@ -79,8 +80,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike) -> LinearSVM:
-        """Train on the rows of `X` (dense or CSR) with labels `y`."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float32, np.float64))
+        """Train on the rows of `X` (dense, CSR, or in a store) with labels `y`."""
+        if isinstance(X, StoredRows):
+            self.n_features_in_ = X.shape[1]
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float32, np.float64))
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

@@ -1,0 +1,220 @@
+"""Sparse rows, block by block: what the SVM is trained on, in memory or not.
+
+Where a block ends depends on the rows alone, never on where they are kept, so neither do answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from threading import RLock
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from ddlcn.kernels import svm as kernels
+from ddlcn.store import Store
+
+_MOST_ENTRIES = 1 << 26  # of a block: 512 MB
+
+
+class Block(NamedTuple):
+    """Some rows: the three arrays of a CSR matrix, whose first row is number `first`."""
+
+    first: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+    @property
+    def stop(self) -> int:
+        """One more than the number of the last row."""
+        return self.first + len(self.indptr) - 1
+
+    def among(self, marks: np.ndarray) -> np.ndarray:
+        """The numbers of those rows of the block that are marked, of marks of all rows."""
+        return self.first + np.flatnonzero(marks[self.first : self.stop])
+
+    def product(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Rows of the given numbers, times weights."""
+        start, end = self.indptr[0], self.indptr[-1]
+        arrays = (self.data[start:end], self.indices[start:end], self.indptr - start)
+        return csr_array(arrays, shape=(len(self.indptr) - 1, len(weights)))[rows - self.first] @ weights
+
+
+class Gathered(NamedTuple):
+    """Rows at hand."""
+
+    lines: range  # of the marks that asked for them
+    numbers: slice | np.ndarray  # which of all rows they are
+    block: Block  # in which they are counted from zero
+
+
+class Rows(Protocol):
+    """Rows in memory, or in a store."""
+
+    shape: tuple[int, int]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the entries."""
+        ...
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Squared lengths."""
+        ...
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        ...
+
+    def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
+        """The rows that lines of marks (k, n) mark, at hand for some lines at a time."""
+        ...
+
+    def load(self) -> csr_array:
+        """All rows at once, in memory."""
+        ...
+
+
+class MemoryRows:
+    """Rows in memory; a block is a view."""
+
+    def __init__(self, X: csr_array) -> None:
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        X.sort_indices()
+        self.cuts = cuts(np.diff(X.indptr))
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Squared lengths."""
+        return kernels.squared_lengths(self.X.indptr, self.X.data)
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        for first, stop in pairwise(self.cuts):
+            yield Block(first, self.X.indptr[first : stop + 1], self.X.indices, self.X.data)
+
+    def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
+        """All rows for all lines."""
+        yield Gathered(range(len(marks)), slice(None), Block(0, self.X.indptr, self.X.indices, self.X.data))
+
+    def load(self) -> csr_array:
+        """All rows."""
+        return self.X
+
+
+class StoredRows:
+    """Rows in units of a store, read a block at a time; if all are one block, it is kept."""
+
+    def __init__(self, store: Store, names: list[str], shape: tuple[int, int]) -> None:
+        self.store, self.names, self.shape = store, names, shape
+        self._lock = RLock()
+
+    def load(self) -> csr_array:
+        """All rows at once, in memory."""
+        return vstack([self.store.read(name) for name in self.names], format="csr")
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the entries."""
+        return self._facts.dtype
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Squared lengths."""
+        return self._facts.squares
+
+    @property
+    def in_one_block(self) -> bool:
+        """Whether all rows are one block."""
+        return len(self._facts.cuts) == 2
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        if self.in_one_block:
+            with self._lock:
+                whole = self._whole
+            yield whole
+        else:
+            for first, stop in pairwise(self._facts.cuts):
+                yield self._block(first, stop)
+
+    def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
+        """The rows that some lines of marks need, for as many lines at a time as a block has room for."""
+        if self.in_one_block:
+            yield Gathered(range(len(marks)), slice(None), next(self.blocks()))
+            return
+        entries, start = self._facts.entries, 0
+        while start < len(marks):
+            stop, wanted = start + 1, marks[start]
+            while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_ENTRIES:
+                stop, wanted = stop + 1, wanted | marks[stop]
+            yield Gathered(range(start, stop), numbers := np.flatnonzero(wanted), self._read(numbers))
+            start = stop
+
+    @cached_property
+    def _whole(self) -> Block:
+        return self._block(0, self.shape[0])
+
+    @property
+    def _facts(self) -> _Facts:
+        with self._lock:
+            return self._read_facts
+
+    @cached_property
+    def _read_facts(self) -> _Facts:
+        lengths, entries, squares = [0], [], []
+        for name in self.names:
+            part = self.store.read(name)
+            lengths.append(part.shape[0])
+            entries.append(np.diff(part.indptr))
+            squares.append(kernels.squared_lengths(part.indptr, part.data))
+        counts = np.concatenate(entries)
+        return _Facts(np.cumsum(lengths), counts, cuts(counts), np.concatenate(squares), part.dtype)
+
+    def _block(self, first: int, stop: int) -> Block:
+        return self._read(np.arange(first, stop))._replace(first=first)
+
+    def _read(self, numbers: np.ndarray) -> Block:
+        """The rows of some numbers, counted from zero."""
+        starts, entries, _, _, dtype = self._facts
+        indptr = np.concatenate([[0], np.cumsum(entries[numbers])]).astype(np.int32)
+        block = Block(0, indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype))
+        places = np.searchsorted(numbers, starts)
+        for name, start, (low, high) in zip(self.names, starts[:-1], pairwise(places), strict=True):
+            if low < high:
+                part = self.store.read(name)
+                if high - low < part.shape[0]:
+                    part = part[numbers[low:high] - start]
+                place = slice(indptr[low], indptr[high])
+                block.indices[place], block.data[place] = part.indices, part.data
+        return block
+
+
+class _Facts(NamedTuple):
+    """What one reading of all units tells: where each starts, entries by row, blocks, and lengths."""
+
+    starts: np.ndarray
+    entries: np.ndarray
+    cuts: list[int]
+    squares: np.ndarray
+    dtype: np.dtype
+
+
+def cuts(entries: np.ndarray) -> list[int]:
+    """Where blocks begin, and the end, for rows of so many entries.
+
+    >>> cuts(np.array([5, 5, 1 << 26, 7]))
+    [0, 2, 3, 4]
+    """
+    ends, found = np.cumsum(entries, dtype=np.int64), [0]
+    while found[-1] < len(entries):
+        start = found[-1]
+        before = ends[start - 1] if start else 0
+        stop = int(np.searchsorted(ends, before + _MOST_ENTRIES, side="right"))
+        found.append(max(stop, start + 1))
+    return found

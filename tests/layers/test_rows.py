@@ -1,0 +1,83 @@
+"""An SVM on rows in a store, a block at a time: the very answer of memory."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+
+from ddlcn.layers import descent, rows
+from ddlcn.layers.rows import MemoryRows, StoredRows
+from ddlcn.layers.svm import LinearSVM
+from ddlcn.store import Store
+from tests.layers.test_svm import problem
+
+
+@pytest.fixture(scope="module")
+def task():
+    X, y, _ = problem((240, 80, 0.08), 4)
+    return csr_array(X).astype(np.float32), y
+
+
+def stored(X, folder, size=60):
+    store, names = Store(folder), []
+    for start in range(0, X.shape[0], size):
+        names.append(f"rows-{start}")
+        store.write(names[-1], csr_array(X[start : start + size]))
+    return StoredRows(store, names, X.shape)
+
+
+@pytest.mark.parametrize(
+    ("solver", "entries", "at_once"),
+    [("gram", 1 << 26, 16), ("coordinates", 1 << 26, 16), ("coordinates", 500, 16), ("coordinates", 500, 1)],
+)
+def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_once):
+    X, y = task
+    monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
+    truth = LinearSVM(1.0, solver, n_jobs=2).fit(X, y)
+    monkeypatch.setattr(descent, "_CLASSES_AT_ONCE", at_once)
+    found = LinearSVM(1.0, solver, n_jobs=2).fit(stored(X, tmp_path), y)
+    assert_array_equal(found.coef_, truth.coef_)
+    assert_array_equal(found.intercept_, truth.intercept_)
+    assert (found.C_, found.scale_) == (truth.C_, truth.scale_)
+    assert found.duality_gap_.max() <= 1e-6
+
+
+def test_no_more_than_a_block_is_held_if_few_rows_support_the_weights(tmp_path, monkeypatch):
+    rng, y = np.random.default_rng(0), np.arange(600) % 3
+    X = csr_array(np.where(np.arange(30) % 3 == y[:, None], rng.random((600, 30)), 0).astype(np.float32))
+    monkeypatch.setattr(rows, "_MOST_ENTRIES", X.nnz // 4)
+    kept, held, read = stored(X, tmp_path), [], StoredRows._read
+    monkeypatch.setattr(
+        StoredRows, "_read", lambda self, n: held.append(self._facts.entries[n].sum()) or read(self, n)
+    )
+    monkeypatch.setattr(StoredRows, "load", None)
+    assert LinearSVM(solver="coordinates").fit(kept, y).duality_gap_.max() <= 1e-6
+    assert 0 < max(held) <= X.nnz // 4
+
+
+def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):
+    X, _ = task
+    monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
+    kept, memory = stored(X, tmp_path), MemoryRows(X)
+    marks, weights = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, np.eye(X.shape[1])
+    truth = X.toarray()
+    for home in (kept, memory):
+        blocks = list(home.blocks())
+        assert [block.first for block in blocks[1:]] == [block.stop for block in blocks[:-1]]
+        everything = [block.product(np.arange(block.first, block.stop), weights) for block in blocks]
+        assert_array_equal(np.concatenate(everything), truth)
+        asked = []
+        for lines, numbers, block in home.gather(marks):
+            asked += lines
+            local = block.product(np.arange(block.stop), weights)
+            assert_array_equal(local, truth[numbers])
+            assert set(np.flatnonzero(marks[lines].any(axis=0))) <= set(np.arange(len(truth))[numbers])
+        assert asked == [0, 1, 2]
+    assert_array_equal(kept.load().toarray(), truth)
+
+
+def test_what_was_solved_is_not_solved_again(task, tmp_path, monkeypatch):
+    X, y = task
+    truth = LinearSVM().fit(stored(X, tmp_path), y)
+    monkeypatch.setattr(descent.Problem, "descent", None)
+    assert_array_equal(LinearSVM().fit(stored(X, tmp_path), y).coef_, truth.coef_)
