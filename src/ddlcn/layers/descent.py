@@ -23,7 +23,7 @@ from ddlcn.kernels import svm as kernels
 from ddlcn.layers.rows import Block, MemoryRows, Rows, StoredRows
 from ddlcn.store import Shared, Store
 
-_LARGEST_GRAM = 10_000  # images; 400 MB. Up to here it is the faster way, whatever the features
+_LARGEST_GRAM = 10_000  # images; 400 MB
 _SPARSE = 0.04  # share of entries below which a sparse product of the rows is the faster one
 _CLASSES_AT_ONCE = 16  # a line of weights is a cache line; being fixed, it leaves answers free of n_jobs
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
@@ -43,7 +43,9 @@ class Problem:
         self.codes, self.solver, self.tol, self.seed, self.n_jobs = codes, solver, tol, seed, n_jobs
         n_classes = codes.max() + 1
         self.classes = np.arange(n_classes) if n_classes > 2 else np.array([1])
-        self.by_gram = solver == "gram" or (solver == "auto" and X.shape[0] <= _LARGEST_GRAM)
+        # measured: the faster way where there are fewer images than entries in the row of an image
+        few = X.shape[0] <= _LARGEST_GRAM and X.shape[0] ** 2 <= self.rows.n_entries
+        self.by_gram = solver == "gram" or (solver == "auto" and few)
         self._lock = Lock()
 
     @property

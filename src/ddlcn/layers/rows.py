@@ -63,6 +63,11 @@ class Rows(Protocol):
         ...
 
     @property
+    def n_entries(self) -> int:
+        """Of all rows."""
+        ...
+
+    @property
     def squares(self) -> np.ndarray:
         """Squared lengths."""
         ...
@@ -84,7 +89,7 @@ class MemoryRows:
     """Rows in memory; a block is a view."""
 
     def __init__(self, X: csr_array) -> None:
-        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self.X, self.shape, self.dtype, self.n_entries = X, X.shape, X.dtype, X.nnz
         X.sort_indices()
         self.cuts = cuts(np.diff(X.indptr))
 
@@ -122,6 +127,11 @@ class StoredRows:
     def dtype(self) -> np.dtype:
         """Of the entries."""
         return self._facts.dtype
+
+    @property
+    def n_entries(self) -> int:
+        """Of all rows."""
+        return int(self._facts.entries.sum())
 
     @property
     def squares(self) -> np.ndarray:
