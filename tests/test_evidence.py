@@ -58,6 +58,7 @@ def assert_adds_up(model: DDLCNClassifier, evidence: Evidence, column: int, imag
     patch_size=st.sampled_from([8, 12, (8, 13)]),
     step=st.integers(2, 7),
     min_channel=st.sampled_from([None, True, False]),
+    power=st.sampled_from([None, 0.3, 1.0]),
     colour=st.booleans(),
 )
 def test_shares_and_bias_add_up_to_the_score(
@@ -70,6 +71,7 @@ def test_shares_and_bias_add_up_to_the_score(
     patch_size: int | tuple[int, ...],
     step: int,
     min_channel: bool | None,
+    power: float | None,
     colour: bool,
 ) -> None:
     images, labels = some_images(seed, n_classes, colour=colour)
@@ -81,6 +83,7 @@ def test_shares_and_bias_add_up_to_the_score(
         coder=coder,
         descriptor=DenseSIFT(patch_size=patch_size, step=step, contrast_threshold=0.1),
         min_channel=min_channel,
+        power=power,
         C=1.0,
         expand=expand,
     ).fit(images, labels)

@@ -108,9 +108,10 @@ def test_foreign_safetensors_missing_files_and_folders(tmp_path):
         DDLCNClassifier.load(tmp_path)
 
 
-def test_newer_formats_say_upgrade(saved):
-    rewrite(saved, lambda header: header.update(format=model_file.FORMAT + 1))
-    with pytest.raises(ModelFileError, match="upgrade ddlcn"):
+@pytest.mark.parametrize(("step", "remedy"), [(1, "upgrade ddlcn"), (-1, "train it anew")])
+def test_other_formats_say_what_to_do(saved, step, remedy):
+    rewrite(saved, lambda header: header.update(format=model_file.FORMAT + step))
+    with pytest.raises(ModelFileError, match=remedy):
         DDLCNClassifier.load(saved)
 
 

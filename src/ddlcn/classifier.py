@@ -63,6 +63,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Cells a side at each level of the spatial pyramid.
     min_channel : bool, optional
         Pool plain minima beside the maxima.
+    power : float, optional
+        Exponent on the size of codes before pooling; 0.5 lets small codes count for more.
     C : float or "cv", optional
         Weight of errors in the SVM, or "cv" to choose it by cross-validation on the training images.
     expand : bool
@@ -111,6 +113,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         descriptor: DenseSIFT | None = None,
         pyramid: tuple[int, ...] | None = None,
         min_channel: bool | None = None,
+        power: float | None = None,
         C: float | str | None = None,
         expand: bool = False,
         image_shape: tuple[int, ...] | None = None,
@@ -129,6 +132,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.descriptor = descriptor
         self.pyramid = pyramid
         self.min_channel = min_channel
+        self.power = power
         self.C = C
         self.expand = expand
         self.image_shape = image_shape
@@ -194,6 +198,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             SpatialPyramid(self._or_preset("pyramid")),
             self._or_preset("min_channel"),
             self.expand,
+            self._power(),
         )
 
     def _or_preset(self, name: str) -> Any:
@@ -219,6 +224,12 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """The images of class c that its dictionary is learnt from."""
         rows = np.flatnonzero(codes == c)
         return np.sort(np.random.RandomState(seed).permutation(rows)[: self.images_per_class])
+
+    def _power(self) -> float:
+        power = self._or_preset("power")
+        if not power > 0:
+            raise DDLCNError(f"power={power}: must be positive; 1 leaves codes as they are")
+        return float(power)
 
     def _coder(self, layer: int) -> Coder:
         if len(self.neighbors) < 1:

@@ -29,7 +29,7 @@ from ddlcn.progress import Stopwatch
 if TYPE_CHECKING:
     from ddlcn.classifier import DDLCNClassifier
 
-FORMAT = 1
+FORMAT = 2
 _LARGEST_ATOM, _LARGEST_WEIGHT = 1e4, 1e15  # so that no score overflows
 _CODERS = {"exact": LocalityCoder, "llc": LLCCoder}
 
@@ -52,6 +52,7 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         ],
         "pyramid": network.pyramid.levels,
         "min_channel": network.min_channel,
+        "power": network.power,
         "classes": model.classes_.tolist(),
         "classes_dtype": model.classes_.dtype.str,
         "value_range": model.value_range_,
@@ -96,9 +97,11 @@ def _header(name: str, metadata: Mapping[str, str]) -> dict[str, Any]:
             f"{name} is a safetensors file but no ddlcn model: give one made by `ddlcn train`"
         )
     header = model_claims.read_header(metadata["ddlcn"])
-    if header["format"] > FORMAT:
-        version = header["format"]
+    version = header["format"]
+    if version > FORMAT:
         raise ModelFileError(f"{name} has format {version}, newer than this ddlcn reads: upgrade ddlcn")
+    if version < FORMAT:
+        raise ModelFileError(f"{name} has format {version}, older than this ddlcn reads: train it anew")
     return header
 
 
@@ -177,9 +180,9 @@ def _restore(
         known = _CODERS[spec["kind"]]
         coders.append(known(**{key: value for key, value in spec.items() if key != "kind"}))
     dictionaries = [tensors[f"dictionary.{layer}"] for layer in range(len(coders))]
-    model.network_ = Network(
-        dictionaries, coders, SpatialPyramid(_tuples(header["pyramid"])), header["min_channel"], model.expand
-    )
+    pyramid = SpatialPyramid(_tuples(header["pyramid"]))
+    settings = (pyramid, header["min_channel"], model.expand, float(header["power"]))
+    model.network_ = Network(dictionaries, coders, *settings)
 
     svm = model.svm_ = LinearSVM(C=header["svm"]["C"])
     svm.classes_, svm.coef_, svm.intercept_ = (

@@ -17,6 +17,7 @@ class Preset:
     coder: str = "exact"
     beta: float = 0.01
     min_channel: bool = False
+    power: float = 1.0
     C: float | str = 1.0
 
 

@@ -94,7 +94,7 @@ def stored_rows_of(
     size = min(
         _MOST_IMAGES, max(_IMAGES_AT_ONCE, -(-len(images) // 64))
     )  # small sets too are worth sharing out
-    settings = (network.coders, network.pyramid, network.min_channel, network.expand)
+    settings = (network.coders, network.pyramid, network.min_channel, network.expand, network.power)
     atoms = [store.keep(atoms) for atoms in network.dictionaries]
     shared = Shared(_load_network, store, atoms, *settings, made=network)
     calls = [(part, descriptor, value_range, shared) for part in _parts(images, size)]
@@ -128,5 +128,6 @@ def _load_network(
     pyramid: SpatialPyramid,
     min_channel: bool,
     expand: bool,
+    power: float,
 ) -> Network:
-    return Network([store.read(name) for name in atoms], coders, pyramid, min_channel, expand)
+    return Network([store.read(name) for name in atoms], coders, pyramid, min_channel, expand, power)

@@ -59,14 +59,24 @@ def test_expanded_is_algorithm_1(widths, coder):
     assert_allclose(rows.toarray(), [literal(expanded, picture) for picture in pictures], atol=1e-6)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(WIDTHS), st.booleans())
+@given(st.integers(0, 2**32 - 1), st.sampled_from(WIDTHS), st.booleans(), st.sampled_from([1.0, 0.5]))
 @settings(max_examples=40, deadline=None)
-def test_collapsed_has_the_gram_matrix_of_expanded(seed, widths, min_channel):
+def test_collapsed_has_the_gram_matrix_of_expanded(seed, widths, min_channel, power):
     rng = np.random.default_rng(seed)
-    pictures = images(rng, 5)
-    collapsed, expanded = (n.rows(pictures).toarray() for n in networks(rng, widths, min_channel=min_channel))
+    pictures, options = images(rng, 5), {"min_channel": min_channel, "power": power}
+    collapsed, expanded = (n.rows(pictures).toarray() for n in networks(rng, widths, **options))
     assert_allclose(collapsed @ collapsed.T, expanded @ expanded.T, atol=1e-5)
     assert_allclose(np.linalg.norm(collapsed, axis=1), 1, atol=1e-5)
+
+
+def test_power_acts_on_what_is_pooled():
+    rng = np.random.default_rng(2)
+    pictures, (plain, _) = images(rng, 4), networks(rng, (9,), min_channel=True)
+    rooted = Network(plain.dictionaries, plain.coders, plain.pyramid, True, power=0.5)
+    pooled = plain.rows(pictures).toarray().astype(float)
+    expected = np.sign(pooled) * np.sqrt(np.abs(pooled))
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    assert_allclose(rooted.rows(pictures).toarray(), expected, atol=1e-5)
 
 
 def test_collapsed_is_as_short_as_the_design_says():

@@ -53,6 +53,8 @@ class Network:
         Pool plain minima beside the maxima, whatever the depth.
     expand : bool
         Give the literal augmented vector of Algorithm 1 instead of its exact short form.
+    power : float
+        Exponent on the size of a first-layer code: below 1, small codes count for more beside large ones.
     """
 
     def __init__(
@@ -62,12 +64,14 @@ class Network:
         pyramid: SpatialPyramid,
         min_channel: bool = False,
         expand: bool = False,
+        power: float = 1.0,
     ) -> None:
         self.dictionaries = list(dictionaries)
         self.coders = list(coders)
         self.pyramid = pyramid
         self.min_channel = min_channel
         self.expand = expand
+        self.power = power
 
     @cached_property
     def codebook(self) -> Codebook:
@@ -118,8 +122,14 @@ class Network:
         return cells * n_atoms * (2 if self.weights[1].size else 1)
 
     def encode(self, values: np.ndarray) -> Codes:
-        """First-layer codes of descriptors."""
-        return self.coders[0].encode(values, self.codebook)
+        """First-layer codes of descriptors, their values raised to `power`.
+
+        That is as good as raising what is pooled of them, because the power keeps their order and sign.
+        """
+        codes = self.coders[0].encode(values, self.codebook)
+        if self.power == 1:
+            return codes
+        return codes._replace(values=np.sign(codes.values) * np.abs(codes.values) ** np.float32(self.power))
 
     def rows(self, images: Iterable[Descriptors]) -> csr_array:
         """Features of images, one sparse row of unit length each; few images are held at a time."""

@@ -207,6 +207,7 @@ def _settings(model: DDLCNClassifier) -> dict[str, Any]:
         "coder": " then ".join(map(_spelt, network.coders)),
         "pyramid": network.pyramid.levels,
         "min_channel": network.min_channel,
+        "power": network.power,
         "C": f"{model.svm_.C_:g}",
     }
     params = {**model.get_params(deep=False), **decided}
