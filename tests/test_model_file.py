@@ -186,3 +186,13 @@ def test_the_same_training_gives_the_same_file(tmp_path):
     for name in ("first", "again"):
         DDLCNClassifier(2, 2, (4,), preset="paper").fit(images, labels).save(tmp_path / name)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_arrays_of_any_layout_survive(model, tmp_path):
+    strange = fitted()
+    strange.svm_.intercept_ = np.repeat(strange.svm_.intercept_, 2)[::2]
+    strange.network_.dictionaries[0] = np.asfortranarray(strange.network_.dictionaries[0])
+    strange.save(tmp_path / "strange")
+    loaded = DDLCNClassifier.load(tmp_path / "strange")
+    assert_array_equal(loaded.svm_.intercept_, model.svm_.intercept_)
+    assert_array_equal(loaded.network_.dictionaries[0], model.network_.dictionaries[0])

@@ -61,7 +61,10 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "svm": {"C": svm.C_, "scale": svm.scale_, "duality_gap": svm.duality_gap_.tolist()},
     }
     tensors = {f"dictionary.{i}": atoms for i, atoms in enumerate(network.dictionaries)}
-    tensors |= {"svm.coef": np.ascontiguousarray(svm.coef_), "svm.intercept": svm.intercept_}
+    tensors |= {"svm.coef": svm.coef_, "svm.intercept": svm.intercept_}
+    tensors = {
+        name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()
+    }  # as safetensors writes
     write_atomically(path, to_bytes(tensors, {"ddlcn": json.dumps(header, default=_plain)}))
 
 

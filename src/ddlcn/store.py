@@ -230,7 +230,8 @@ def code() -> str:
 def _tensors(result: Any) -> dict[str, np.ndarray]:
     if isinstance(result, csr_array):
         parts = {"data": result.data, "indices": result.indices, "indptr": result.indptr}
-        return parts | {"shape": np.array(result.shape)}
+        parts["shape"] = np.array(result.shape)
+        return {name: np.ascontiguousarray(part) for name, part in parts.items()}
     if isinstance(result, tuple):
         return {str(i): np.ascontiguousarray(part) for i, part in enumerate(result)}
     return {"array": np.ascontiguousarray(result)}

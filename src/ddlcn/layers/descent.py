@@ -65,7 +65,7 @@ class Problem:
         if self.by_gram:
             weights, biases = self._weights(found)
         else:
-            weights, biases = found[:, :-1], found[:, -1]
+            weights, biases = found[:, :-1], found[:, -1].copy()
         # column by column, as products with sparse rows read it
         return np.asfortranarray(weights, self.rows.dtype), biases, gaps
 
