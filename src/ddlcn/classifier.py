@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ddlcn import cluster, model_file
+from ddlcn import cluster, model_file, units
 from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
 from ddlcn.images import value_range
@@ -29,7 +29,6 @@ from ddlcn.layers.threads import one_blas_thread
 from ddlcn.presets import get_preset
 from ddlcn.progress import Stopwatch, track
 from ddlcn.store import Store
-from ddlcn.units import findable, learn_class, results, rows_of, stored_rows_of, take
 
 
 class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -189,7 +188,35 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             for _ in track("Training", [None], total=1):
                 self.svm_.fit(rows, codes)
             self.svm_.classes_ = self.classes_
+        if isinstance(rows, StoredRows):
+            units.remember(rows, codes, self.svm_)
         return self
+
+    def grow(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
+        """Add images, of known classes or of new ones, to a model that was trained with its `store`.
+
+        Dictionaries stay, so only the new images are coded; the SVM is trained on all rows, old and new. That
+        is, bit for bit, `learn` on the old images and `train` on the rows of all. It is not `fit` on all
+        images, whose dictionaries would know the new ones: for that, `fit` them all with the same store; it
+        learns only the dictionaries that changed, but must code all images anew.
+        """
+        check_is_fitted(self, "svm_")
+        if self.store is None:
+            raise DDLCNError(
+                "grow needs the rows that the model was trained on: set store= to where they are"
+            )
+        images, labels = self._training_images(images, y)
+        if labels.dtype.kind != self.classes_.dtype.kind:
+            raise DDLCNError(
+                f"labels of {labels.dtype}, but the model's are of {self.classes_.dtype}: give labels alike"
+            )
+        store = Store(self.store)
+        names, codes = units.trained_on(store, self.svm_)
+        self.timings_ = Stopwatch()
+        with self.timings_.time("coding"):
+            new = self._rows(images, store)
+        rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
+        return self.train(rows, np.concatenate([self.classes_[codes], labels]))
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
         return Network(
@@ -214,10 +241,12 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 "must be at least 1 (images_per_class=None is all)"
             )
         seeds, store = class_seeds(self.random_state, len(self.classes_)), self._store()
-        images = images if store is None else findable(images)
+        images = images if store is None else units.findable(images)
         settings = (self.descriptor_, self.value_range_, self.atoms_per_class, self.l1_radius)
-        calls = [(take(images, self._drawn(codes, c, seed)), *settings, seed) for c, seed in enumerate(seeds)]
-        found = results(store, "dictionary", learn_class, calls, self.n_jobs)
+        calls = [
+            (units.take(images, self._drawn(codes, c, seed)), *settings, seed) for c, seed in enumerate(seeds)
+        ]
+        found = units.results(store, "dictionary", units.learn_class, calls, self.n_jobs)
         return np.concatenate(list(track("Dictionaries", found, total=len(calls))))
 
     def _drawn(self, codes: np.ndarray, c: int, seed: int) -> np.ndarray:
@@ -282,8 +311,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _rows(self, images: Sequence[Any], store: Store | None = None) -> Any:
         work = (self.descriptor_, self.value_range_, self.network_, self.n_jobs)
         if store is None:
-            return rows_of(images, *work)
-        return stored_rows_of(store, findable(images), *work)
+            return units.rows_of(images, *work)
+        return units.stored_rows_of(store, units.findable(images), *work)
 
     def _store(self) -> Store | None:
         if self.store is None:

@@ -15,14 +15,16 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import csr_array, vstack
 
+from ddlcn.errors import DDLCNError
 from ddlcn.layers.dictionary import L1BallDictionary
 from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.svm import LinearSVM
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
-from ddlcn.store import Shared, Store
+from ddlcn.store import Shared, Store, fingerprint
 
 _IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
 _MOST_IMAGES = 256  # images a unit of a store
@@ -100,6 +102,27 @@ def stored_rows_of(
     calls = [(part, descriptor, value_range, shared) for part in _parts(images, size)]
     names = list(track("Coding", store.finish("rows", code_images, calls, n_jobs), total=len(calls)))
     return StoredRows(store, names, (len(images), network.n_features))
+
+
+def remember(rows: StoredRows, codes: np.ndarray, svm: LinearSVM) -> None:
+    """Keep, beside the rows that an SVM was trained on, which they are; the SVM itself is the key."""
+    names = np.frombuffer("\n".join(rows.names).encode(), np.uint8)
+    rows.store.write(_training(svm), (names, codes))
+
+
+def trained_on(store: Store, svm: LinearSVM) -> tuple[list[str], np.ndarray]:
+    """The units of rows that an SVM was trained on, and the classes of their rows."""
+    if _training(svm) not in store:
+        raise DDLCNError(
+            f"{store.path!r} does not hold the rows that this model was trained on: give the store of its "
+            "training (ddlcn train --work), or train on all images"
+        )
+    names, codes = store.read(_training(svm))
+    return names.tobytes().decode().split("\n"), codes
+
+
+def _training(svm: LinearSVM) -> str:
+    return f"training-{fingerprint(svm.coef_, svm.intercept_)}"
 
 
 def findable(images: Any) -> Any:

@@ -96,6 +96,30 @@ def train(
 
 
 @app.command()
+def grow(
+    model: options.Model,
+    data: options.Data,
+    output: options.Output,
+    work: options.WorkOf,
+    part: options.ThePart = options.Part.train,
+    scheduler: options.Scheduler = None,
+    jobs: options.Jobs = None,
+    strict: options.Strict = False,
+    as_json: options.Json = False,
+) -> None:
+    """Add images, of known or new classes, to a model; its dictionaries stay, so only they are coded."""
+    start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    grown = load_model(model, n_jobs)
+    with progress() as tell, _kept_work(output, work, scheduler) as grown.store:
+        found = _read(data, part, strict, n_jobs, watch, tell, min_classes=1)
+        with listen(tell):
+            grown.grow(found.images, found.labels)
+        grown.save(output)
+    timings = watch | grown.timings_
+    show(summary(grown, found, None, perf_counter() - start, timings, output), as_json)
+
+
+@app.command()
 def evaluate(
     model: options.Model,
     data: options.Data,

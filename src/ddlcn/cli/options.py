@@ -98,6 +98,9 @@ Work = Annotated[
         show_default="OUTPUT.work until the model is written",
     ),
 ]
+WorkOf = Annotated[
+    str, typer.Option("--work", metavar="DIR", help="What was given as --work when MODEL was trained.")
+]
 Scheduler = Annotated[
     str | None,
     typer.Option(
