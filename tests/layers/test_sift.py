@@ -96,10 +96,17 @@ def test_small_images_are_enlarged(shape):
     assert_equals_oracle(found, resized(image, found.shape), (16, 12))
 
 
-def test_min_side_enlarges(photographs):
+@pytest.mark.parametrize(("min_side", "step"), [(30, 9), (40, 12), (60, 12), (20, 6)])
+def test_min_side_enlarges_the_image_and_the_step_with_it(photographs, min_side, step):
     image = photographs[0][:20, :30]
-    found = DenseSIFT(min_side=40).transform(image)
-    assert tuple(found.shape) == (40, 60)
+    found = DenseSIFT(min_side=min_side).transform(image)
+    assert tuple(found.shape) == (min_side, min_side * 3 // 2)
+    assert_equals_oracle(found, resized(image, found.shape), step=step)
+
+
+def test_the_step_is_not_shrunk_with_the_image(photographs):
+    image = photographs[0][:100, :60]
+    found = DenseSIFT(max_side=50, min_side=10).transform(image)
     assert_equals_oracle(found, resized(image, found.shape))
 
 

@@ -38,7 +38,8 @@ class DenseSIFT(BaseEstimator):
     patch_size : int or tuple of int
         Side of the patches in pixels; several sizes give descriptors of each.
     step : int
-        Pixels between neighbouring patches.
+        Pixels between neighbouring patches. For an image that `min_side` enlarges, pixels before that, so
+        that it has no more patches for being enlarged; yet at most three quarters of the smallest patch.
     max_side : int
         An image whose longest side exceeds this is shrunk to it (bicubic).
     min_side : int, optional
@@ -85,17 +86,25 @@ class DenseSIFT(BaseEstimator):
 
     def transform(self, image: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
         """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
-        grey = self.resize(read_grey(image, value_range=value_range))
-        shape, threshold = (grey.shape[0], grey.shape[1]), np.float32(self.contrast_threshold)
-        patches = sum(prod((side - size) // self.step + 1 for side in shape) for size in self.patch_sizes)
+        given = read_grey(image, value_range=value_range)
+        grey, threshold = self.resize(given), np.float32(self.contrast_threshold)
+        shape, step = (grey.shape[0], grey.shape[1]), self._step(min(grey.shape) / min(given.shape))
+        patches = sum(prod((side - size) // step + 1 for side in shape) for size in self.patch_sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(
                 f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
                 f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
-        values = [dense_sift(grey, size, self.step, threshold) for size in self.patch_sizes]
-        positions, sizes = _grid(shape, self.patch_sizes, self.step)
+        values = [dense_sift(grey, size, step, threshold) for size in self.patch_sizes]
+        positions, sizes = _grid(shape, self.patch_sizes, step)
         return Descriptors(np.concatenate(values), positions, shape, sizes)
+
+    def _step(self, enlarged: float) -> int:
+        """Pixels between patches of an image that was made so many times larger."""
+        if self.min_side is None:
+            return self.step
+        widest = max(self.step, 3 * min(self.patch_sizes) // 4)
+        return min(round(self.step * max(enlarged, 1.0)), widest)
 
     def resize(self, grey: np.ndarray) -> np.ndarray:
         """The image at the size that is worked on."""
