@@ -279,8 +279,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores, a column for each class (one-dimensional for two classes)."""
-        rows = self.transform(images)
-        return self.svm_.decision_function(rows)
+        return self.svm_.scores(self._rows(self._images(images)))
 
     def predict(self, images: Any) -> np.ndarray:
         """The labels of images."""

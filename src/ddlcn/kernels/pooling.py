@@ -6,6 +6,22 @@ from ddlcn.kernels.compiled import kernel
 
 
 @kernel
+def cells(positions, shape, levels):
+    """The cell of each position (row, column) at each level, cells counted level by level, row by row."""
+    out = np.empty((positions.shape[0], levels.size), np.int64)
+    for i in range(positions.shape[0]):
+        start = 0
+        for n in range(levels.size):
+            level = levels[n]
+            row = int(np.ceil((positions[i, 0] + 1) * level / shape[0])) - 1
+            column = int(np.ceil((positions[i, 1] + 1) * level / shape[1])) - 1
+            row, column = min(max(row, 0), level - 1), min(max(column, 0), level - 1)
+            out[i, n] = start + row * level + column
+            start += level * level
+    return out
+
+
+@kernel
 def pool(indices, values, cells, maximum, minimum):
     """Fill maximum and minimum (n_cells, n_atoms); absent codes count as zero, empty cells are zero.
 

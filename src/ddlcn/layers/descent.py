@@ -24,7 +24,7 @@ from ddlcn.layers.rows import Block, MemoryRows, Rows, StoredRows
 from ddlcn.store import Shared, Store
 
 _LARGEST_GRAM = 10_000  # images; 400 MB
-_SPARSE = 0.04  # share of entries below which a sparse product of the rows is the faster one
+_SPARSE = 0.02  # share of entries below which a sparse product of the rows is the faster one
 _CLASSES_AT_ONCE = 16  # a line of weights is a cache line; being fixed, it leaves answers free of n_jobs
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
 _MOST_PASSES, _MOST_ROUNDS = 100, 1000

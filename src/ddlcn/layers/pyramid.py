@@ -38,13 +38,7 @@ class SpatialPyramid(BaseEstimator):
 
         The authors' rule: with pixels counted from 1, cell = ceil(centre / cell size).
         """
-        out = np.empty((len(positions), len(self.levels)), np.int64)
-        centres, start = np.asarray(positions, dtype=np.float64) + 1, 0
-        for i, level in enumerate(self.levels):
-            row, column = (np.ceil(centres * level / shape) - 1).astype(np.int64).clip(0, level - 1).T
-            out[:, i] = start + row * level + column
-            start += level * level
-        return out
+        return pooling.cells(np.asarray(positions, dtype=np.float64), shape, np.array(self.levels))
 
     def pool(
         self, codes: Codes, positions: np.ndarray, shape: tuple[int, int], n_atoms: int
