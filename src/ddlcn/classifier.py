@@ -279,7 +279,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores, a column for each class (one-dimensional for two classes)."""
-        return self.svm_.scores(self._rows(self._images(images)))
+        rows = self._rows(self._images(images))
+        return self.svm_.scores(rows)
 
     def predict(self, images: Any) -> np.ndarray:
         """The labels of images."""
