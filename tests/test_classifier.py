@@ -17,7 +17,7 @@ from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, ImageError
 SMALL = {
     "atoms_per_class": 2,
     "deeper_atoms": (8,),
-    "descriptor": DenseSIFT(min_side=24, contrast_threshold=0.1),
+    "descriptor": DenseSIFT(min_side=40, contrast_threshold=0.1),
 }
 
 
@@ -80,7 +80,7 @@ def test_images_as_paths_arrays_and_rows_give_one_answer(digits, files):
 def test_clone_pipeline_grid_search_and_cross_validation(digits, files):
     images, labels = digits
     model = DDLCNClassifier(**SMALL)
-    assert clone(model).get_params()["descriptor"].min_side == 24
+    assert clone(model).get_params()["descriptor"].min_side == 40
     search = GridSearchCV(model, {"coder": ["exact", "llc"], "descriptor__step": [4, 6]}, cv=2).fit(
         files, labels
     )
