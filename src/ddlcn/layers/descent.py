@@ -24,6 +24,7 @@ from ddlcn.layers.rows import Block, MemoryRows, Rows, StoredRows
 from ddlcn.store import Shared, Store
 
 _LARGEST_GRAM = 10_000  # images; 400 MB
+_FEW = 4  # images for each entry in the row of one: up to here the Gram matrix was the faster way
 _SPARSE = 0.02  # share of entries below which a sparse product of the rows is the faster one
 _CLASSES_AT_ONCE = 16  # a line of weights is a cache line; being fixed, it leaves answers free of n_jobs
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
@@ -43,8 +44,7 @@ class Problem:
         self.codes, self.solver, self.tol, self.seed, self.n_jobs = codes, solver, tol, seed, n_jobs
         n_classes = codes.max() + 1
         self.classes = np.arange(n_classes) if n_classes > 2 else np.array([1])
-        # measured: the faster way where there are fewer images than entries in the row of an image
-        few = X.shape[0] <= _LARGEST_GRAM and X.shape[0] ** 2 <= self.rows.n_entries
+        few = X.shape[0] <= min(_LARGEST_GRAM, _FEW * self.rows.n_entries / X.shape[0])
         self.by_gram = solver == "gram" or (solver == "auto" and few)
         self._lock = Lock()
 

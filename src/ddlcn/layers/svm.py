@@ -41,7 +41,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Weight of the errors; "cv" takes the best of 0.1, 1, 10, 100 by cross-validation on the rows given.
     solver : "auto", "gram" or "coordinates"
         Descend on the Gram matrix of the images, or on their sparse rows; "auto" takes the first for images
-        fewer than the entries in the row of one, and no more than 10,000.
+        no more than four times the entries in the row of one, and no more than 10,000.
     tol : float
         Stop at a duality gap of `tol` times the objective.
     random_state : int or None
