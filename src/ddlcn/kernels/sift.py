@@ -1,4 +1,4 @@
-"""Dense SIFT of one image at one patch size (Eq. 1), by the authors' formulas.
+"""Dense SIFT of one image (Eq. 1), by the authors' formulas: energies once, descriptors by patch size.
 
 A descriptor is a patch's orientation energy summed over 4 × 4 cells with triangular weights in x and y.
 The weights separate, so rows of the image are summed into x-cells once and shared by all patches that
@@ -79,12 +79,16 @@ def _orientation_column(turned, x, smooth, slope, energy):
 
 @kernel
 def _weighted_sum(vectors, start, weights, first, last, out):
-    """out = Σ weights[pixel] · vectors[start + pixel] over a cell's pixels."""
-    out[:] = 0
-    for pixel in range(first, last):
-        weight, vector = weights[pixel], vectors[start + pixel]
+    """out = Σ weights[pixel] · vectors[start + pixel] over a cell's pixels, two of them at a time."""
+    first_weight, vector = weights[first], vectors[start + first]
+    for d in range(out.size):
+        out[d] = first_weight * vector[d]
+    for pixel in range(first + 1, last, 2):
+        other = min(pixel + 1, last - 1)
+        one, two = weights[pixel], weights[other] if other > pixel else np.float32(0)
+        vector, second = vectors[start + pixel], vectors[start + other]
         for d in range(out.size):
-            out[d] += weight * vector[d]
+            out[d] += one * vector[d] + two * second[d]
 
 
 @kernel
@@ -107,22 +111,28 @@ def _normalise(values, threshold):
 
 
 @kernel
-def dense_sift(image, patch, step, threshold):
-    """Descriptors (n, 128) of all patches, row by row; angle runs fastest, then y-cell, then x-cell.
-
-    Sums over x run along whole columns of energies, sums over y along whole rows of x-cells: both are long.
-    """
+def orientation_energy(image):
+    """energy[x, y·8 + a] of all pixels."""
     height, width = image.shape
-    top, left = ((height - patch) % step) // 2, ((width - patch) % step) // 2
-    n_y, n_x = (height - patch) // step + 1, (width - patch) // step + 1
-    weights, firsts, lasts = _cell_weights(patch)
-    part = N_CELLS * N_ORIENTATIONS
-
     turned = np.ascontiguousarray(image.T)
     smooth, slope = np.zeros(height + 4, np.float32), np.zeros(height + 4, np.float32)  # zero past the border
     energy = np.empty((width, height * N_ORIENTATIONS), np.float32)
     for x in range(width):
         _orientation_column(turned, x, smooth, slope, energy[x])
+    return energy
+
+
+@kernel
+def dense_sift(energy, patch, step, threshold):
+    """Descriptors (n, 128) of all patches, row by row; angle runs fastest, then y-cell, then x-cell.
+
+    Sums over x run along whole columns of energies, sums over y along whole rows of x-cells: both are long.
+    """
+    height, width = energy.shape[1] // N_ORIENTATIONS, energy.shape[0]
+    top, left = ((height - patch) % step) // 2, ((width - patch) % step) // 2
+    n_y, n_x = (height - patch) // step + 1, (width - patch) // step + 1
+    weights, firsts, lasts = _cell_weights(patch)
+    part = N_CELLS * N_ORIENTATIONS
 
     rows = np.empty((height, n_x * part), np.float32)  # energy of each image row in each patch's x-cells
     column = np.empty(height * N_ORIENTATIONS, np.float32)

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from ddlcn.errors import DDLCNError
 from ddlcn.images import MAX_PIXELS, read_grey
-from ddlcn.kernels.sift import dense_sift
+from ddlcn.kernels.sift import dense_sift, orientation_energy
 
 MAX_PATCHES = 1 << 23  # of an image: 4 GB of descriptors
 
@@ -95,7 +95,8 @@ class DenseSIFT(BaseEstimator):
                 f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
                 f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
-        values = [dense_sift(grey, size, step, threshold) for size in self.patch_sizes]
+        energy = orientation_energy(grey)
+        values = [dense_sift(energy, size, step, threshold) for size in self.patch_sizes]
         positions, sizes = _grid(shape, self.patch_sizes, step)
         return Descriptors(np.concatenate(values), positions, shape, sizes)
 
