@@ -196,3 +196,14 @@ def test_arrays_of_any_layout_survive(model, tmp_path):
     loaded = DDLCNClassifier.load(tmp_path / "strange")
     assert_array_equal(loaded.svm_.intercept_, model.svm_.intercept_)
     assert_array_equal(loaded.network_.dictionaries[0], model.network_.dictionaries[0])
+
+
+def test_pipes_do_not_block(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="no regular file"):
+        DDLCNClassifier.load(tmp_path / "pipe")
+
+
+def test_the_literal_length_is_known_without_building_it(model):
+    deep = fitted(deeper_atoms=(8, 4), expand=True)
+    assert deep.network_.n_features == deep.transform(IMAGES[:1]).shape[1] == deep.svm_.coef_.shape[1]

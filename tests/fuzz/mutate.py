@@ -180,7 +180,7 @@ _OWN: dict[str, Callable[[bytes, random.Random], bytes]] = {
 }
 
 
-def _packed_pairs(pairs: dict[str, tuple[bytes, bytes]]) -> dict[str, bytes]:
+def packed_pairs(pairs: dict[str, tuple[bytes, bytes]]) -> dict[str, bytes]:
     """Pairs of files as one: how to pack them, the length of the first, both."""
     return {
         name: bytes((0,)) + len(images).to_bytes(4, "big") + images + labels
@@ -190,7 +190,7 @@ def _packed_pairs(pairs: dict[str, tuple[bytes, bytes]]) -> dict[str, bytes]:
 
 CORPUS: dict[str, Callable[[], dict[str, bytes]]] = {
     "image": seeds.images,
-    "idx": lambda: _packed_pairs(seeds.idx_pairs()),
+    "idx": lambda: packed_pairs(seeds.idx_pairs()),
     "manifest": seeds.manifests,
     "model": seeds.models,
 }

@@ -5,6 +5,7 @@ import io
 import json
 import struct
 import zlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,7 +41,7 @@ def tiff(
     """A grey TIFF of 8 bits with the given tags (tag, type, count, value) besides, or instead."""
     tags = {
         256: (4, 1, width), 257: (4, 1, height), 258: (3, 1, 8), 259: (3, 1, 1), 262: (3, 1, 1),
-        273: (4, 1, 8), 277: (3, 1, 1), 278: (4, 1, height), 279: (4, 1, width * height),
+        273: (4, 1, 8), 277: (3, 1, 1), 278: (4, 1, height), 279: (4, 1, min(width * height, 2**32 - 1)),
     } | {tag: rest for tag, *rest in more}  # fmt: skip
     entry = "<HHQQ" if big else "<HHII"
     entries = b"".join(struct.pack(entry, tag, *rest) for tag, rest in sorted(tags.items()))
@@ -93,7 +94,7 @@ def images() -> dict[str, bytes]:
 
 def _runs() -> bytes:
     """A BMP of run-length codes: runs, literals, a jump, ends of lines."""
-    codes = b"\x05\x01\x00\x03\x01\x02\x03\x00\x00\x00\x00\x02\x01\x01\x04\x02\x00\x00\x00\x01"
+    codes = b"\x05\x01\x00\x03\x01\x02\x03\x00\x00\x00\x00\x02\x01\x01\x04\x02\x00\x00\x08\x03\x00\x01"
     head = struct.pack("<IiiHHIIiiII", 40, 8, 4, 1, 8, 1, len(codes), 0, 0, 4, 4)
     start = 14 + len(head) + 16
     return struct.pack("<2sIHHI", b"BM", start + len(codes), 0, 0, start) + head + bytes(range(16)) + codes
@@ -111,7 +112,7 @@ def bad_images() -> dict[str, bytes]:
         "sides.png": png(2**31 - 1, 1, 8, 0, huge),
         "short.png": png(9000, 9000, 8, 0, huge),
         "no pixels.png": png(0, 5, 8, 0, huge),
-        "chunks.png": good["rgb.png"][:33] + chunk(b"teSt", b"") * 120_000 + good["rgb.png"][33:],
+        "chunks.png": good["rgb.png"][:33] + chunk(b"teSt", b"") * 60_000 + good["rgb.png"][33:],
         "pixels.gif": gif[:6] + b"\xff\xff\xff\xff" + gif[10:],
         "comments.gif": gif[:table] + b"\x21\xfe\1a\0" * 120_000 + gif[table:],
         "pixels.bmp": good["rgb.bmp"][:18] + struct.pack("<ii", 2**30, 2**30) + good["rgb.bmp"][26:],
@@ -248,3 +249,108 @@ def joined(claims: dict, header: object, body: bytes) -> bytes:
     text = header if isinstance(header, str) else json.dumps(header)
     said = json.dumps({"__metadata__": {"ddlcn": text}, **claims}).encode()
     return len(said).to_bytes(8, "little") + said + body
+
+
+@cache
+def bad_models() -> dict[str, bytes]:
+    """Model files made to harm."""
+    return {
+        **{f"header: {name}": _with_header(change) for name, change in _HEADERS.items()},
+        **{f"text: {name}": _with_text(text) for name, text in _TEXTS.items()},
+        **{f"tensors: {name}": _with_claims(change) for name, change in _CLAIMS.items()},
+        **{f"numbers: {name}": _with_numbers(number) for name, number in _NUMBERS.items()},
+        "long header": (2**63).to_bytes(8, "little") + b"{}",
+        "deep header": (9000).to_bytes(8, "little") + b"[" * 9000,
+        "no tensors": joined({}, parts(models()["plain"])[1], b""),
+        "pickle": b"\x80\x04\x95\x0b\0\0\0\0\0\0\0\x8c\x02os\x94.",
+        "empty": b"",
+    }
+
+
+def _with_header(change: Callable[[dict], object], kind: str = "deep") -> bytes:
+    claims, header, body = parts(models()[kind])
+    change(header)
+    return joined(claims, header, body)
+
+
+def _with_text(change: Callable[[str], str]) -> bytes:
+    claims, header, body = parts(models()["deep"])
+    return joined(claims, change(json.dumps(header)), body)
+
+
+def _with_claims(change: Callable[[dict], object]) -> bytes:
+    claims, header, body = parts(models()["deep"])
+    change(claims)
+    return joined(claims, header, body)
+
+
+def _with_numbers(number: float) -> bytes:
+    claims, header, body = parts(models()["deep"])
+    at = claims["dictionary.0"]["data_offsets"][0]
+    return joined(claims, header, body[:at] + struct.pack("<f", number) + body[at + 4 :])
+
+
+def _grown(claims: dict, name: str, shape: list[int]) -> None:
+    """Claim a shape, and as many bytes for it."""
+    claims[name]["shape"], (start, _) = shape, claims[name]["data_offsets"]
+    claims[name]["data_offsets"] = [start, start + 4 * int(np.prod(shape, dtype=object))]
+
+
+_HEADERS: dict[str, Callable[[dict], object]] = {
+    "classes of 40 GB": lambda h: h.update(classes_dtype="<U999999999"),
+    "classes of objects": lambda h: h.update(classes_dtype="|O"),
+    "classes of records": lambda h: h.update(classes_dtype="f8,(9,9)i4"),
+    "classes not sorted": lambda h: h["classes"].reverse(),
+    "classes twice": lambda h: h.update(classes=["a", "a", "b"]),
+    "classes nested": lambda h: h.update(classes=[["a"], ["b"], ["c"]]),
+    "classes missing": lambda h: h.pop("classes"),
+    "literal vector": lambda h: h["params"].update(expand=True),
+    "expand a word": lambda h: h["params"].update(expand="yes"),
+    "parameter of objects": lambda h: h["params"].update(beta={"a": 1}),
+    "parameter unknown": lambda h: h["params"].update(__class__="os.system"),
+    "parameter n_jobs of text": lambda h: h["params"].update(n_jobs=["rm"]),
+    "shape of words": lambda h: h["params"].update(image_shape=["a", "b"]),
+    "huge pyramid": lambda h: h.update(pyramid=[1000] * 500),
+    "pyramid of floats": lambda h: h.update(pyramid=[1.0]),
+    "patches of none": lambda h: h["descriptor"].update(patch_size=[]),
+    "patches of text": lambda h: h["descriptor"].update(patch_size="16"),
+    "descriptor more": lambda h: h["descriptor"].update(evil=1),
+    "descriptor a list": lambda h: h.update(descriptor=[]),
+    "enlarging": lambda h: h["descriptor"].update(min_side=10**9, max_side=2 * 10**9),
+    "many patches": lambda h: h["descriptor"].update(
+        min_side=9000, max_side=9000, step=1, patch_size=[4] * 9
+    ),
+    "neighbours none": lambda h: h["coders"][0].update(n_neighbors=0),
+    "coder unknown": lambda h: h["coders"][0].update(kind="os.system"),
+    "coders none": lambda h: h.update(coders=[]),
+    "scale huge": lambda h: h["svm"].update(scale=1e300),
+    "C a list": lambda h: h["svm"].update(C=[1]),
+    "gaps too many": lambda h: h["svm"].update(duality_gap=[0.0] * 9),
+    "range of one": lambda h: h.update(value_range=[0, 0]),
+    "trained on text": lambda h: h.update(n_train="12"),
+    "format true": lambda h: h.update(format=True),
+    "format huge": lambda h: h.update(format=10**300),
+}
+_TEXTS: dict[str, Callable[[str], str]] = {
+    "NaN": lambda text: text.replace("0.35", "NaN"),
+    "infinity": lambda text: text.replace("0.35", "1e999"),
+    "digits": lambda text: text.replace("0.35", "9" * 5000),
+    "twice": lambda text: text.replace('"n_train"', '"format": 1, "n_train"'),
+    "deep": lambda text: text.replace("0.35", "[" * 100_000 + "]" * 100_000),
+    "list": lambda text: "[]",
+    "number": lambda text: "1",
+    "cut": lambda text: text[:-1],
+    "none": lambda text: "",
+}
+_CLAIMS: dict[str, Callable[[dict], object]] = {
+    "huge": lambda c: _grown(c, "svm.coef", [2**40, 2**20]),
+    "wrong shape": lambda c: c["svm.coef"].update(shape=c["svm.coef"]["shape"][::-1]),
+    "other type": lambda c: c["dictionary.0"].update(dtype="I32"),
+    "other bits": lambda c: c["dictionary.0"].update(dtype="F16"),
+    "negative": lambda c: c["svm.coef"].update(shape=[-1, 2]),
+    "overlap": lambda c: c["svm.coef"].update(data_offsets=[0, 4]),
+    "one missing": lambda c: c.pop("svm.intercept"),
+    "one renamed": lambda c: c.update({"dictionary.7": c.pop("dictionary.1")}),
+    "no numbers": lambda c: c["svm.coef"].update(shape="a"),
+}
+_NUMBERS = {"NaN": float("nan"), "infinite": float("inf"), "huge": 3e38}

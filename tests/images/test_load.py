@@ -285,3 +285,62 @@ def test_real_data(data_dir, name, images, classes, passed_over):
     assert (len(found), len(found.target_names)) == (images, classes)
     assert (found.skipped, found.passed_over) == ([], passed_over)
     assert read_grey(found.images[0]).max() <= 1
+
+
+def test_links_are_not_followed_by_every_way(tmp_path):
+    """Twelve folders that all link to each other: 12! ways through them."""
+    root = tmp_path / "root"
+    for i in range(12):
+        draw(root / f"c{i:02}" / "a.png")
+    for i in range(12):
+        for j in range(12):
+            os.symlink(root / f"c{j:02}", root / f"c{i:02}" / f"to{j:02}")
+    found = load_images(root)
+    assert len(found) == 12 * 12  # each class sees each folder once
+    assert np.bincount(found.target).tolist() == [12] * 12
+
+
+def test_folders_deeper_than_recursion(tmp_path):
+    draw(tmp_path / "set" / "cats" / "a.png", tmp_path / "set" / "dogs" / "a.png")
+    here = os.getcwd()
+    try:
+        os.chdir(tmp_path / "set" / "dogs")
+        for _ in range(1050):
+            os.mkdir("d")
+            os.chdir("d")
+        Image.new("L", (4, 4), 100).save("b.png")
+    finally:
+        os.chdir(here)
+    assert len(load_images(tmp_path / "set")) == 3
+
+
+def test_pipes_and_devices_do_not_block(pets, tmp_path):
+    os.mkfifo(pets / "cats" / "pipe.png")
+    os.mkfifo(pets / "train-images-idx3-ubyte")
+    os.symlink("/dev/zero", pets / "cats" / "zero.png")
+    os.symlink("/dev/zero", pets / "t10k-images-idx3-ubyte")
+    assert len(load_images(pets)) == 5
+    for name in ("pipe.csv", "pipe.npz", "train-images-idx3-ubyte"):
+        os.mkfifo(tmp_path / name)
+        refused("no regular file", tmp_path / name)
+
+
+def test_idx_links_stay_inside(tmp_path):
+    outside = put_idx(tmp_path)
+    for name in (outside.name, "train-labels-idx1-ubyte"):
+        (tmp_path / "set").mkdir(exist_ok=True)
+        os.symlink(tmp_path / name, tmp_path / "set" / name)
+    refused("no folder per class", tmp_path / "set")
+    assert len(load_images(tmp_path / "set" / outside.name)) == 5  # but what is named is read
+    (tmp_path / "set" / outside.name).unlink()
+    put_idx(tmp_path / "set")
+    (tmp_path / "set" / "train-labels-idx1-ubyte").unlink()
+    os.symlink(tmp_path / "train-labels-idx1-ubyte", tmp_path / "set" / "train-labels-idx1-ubyte")
+    refused("has no labels", tmp_path / "set")
+
+
+def test_npz_bomb(tmp_path):
+    np.savez_compressed(
+        tmp_path / "a.npz", images=np.zeros((300, 1000, 1000), np.uint8), labels=np.arange(300)
+    )
+    refused("would grow from .* bomb", tmp_path / "a.npz")

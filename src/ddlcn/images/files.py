@@ -108,18 +108,22 @@ def _walk(folder: Path, root: str) -> Iterator[Path | None]:
     nor by all the many ways in which links can reach a few folders.
     """
     for first in _entries(folder):
-        entered, waiting = {_real(folder)}, [first]
+        home = _real(folder)
+        entered, waiting = {home}, [(first, home)]
         while waiting:
-            entry = waiting.pop()
+            entry, above = waiting.pop()
             if not is_ours(entry, root):
                 yield None
             elif not entry.is_dir():
                 yield entry if entry.is_file() and _is_image(entry.name) else None
-            elif entry.is_symlink() and _real(entry) in entered:
-                yield None
             else:
-                entered.add(_real(entry))
-                waiting += reversed(_entries(entry))
+                linked = entry.is_symlink()
+                real = _real(entry) if linked else os.path.join(above, entry.name)
+                if linked and real in entered:
+                    yield None
+                else:
+                    entered.add(real)
+                    waiting += ((below, real) for below in reversed(_entries(entry)))
 
 
 def _entries(folder: Path) -> list[Path]:
