@@ -19,7 +19,7 @@ from ddlcn.layers.coding import MAX_NEIGHBORS
 Rule = Callable[[Any], bool]
 
 MOST_WORK = 1e11  # of coding atoms over atoms, n k³: about a minute
-MOST_ENTRIES = 1 << 28  # of a table of codes: 1 GB
+MOST_ENTRIES = 1 << 26  # of a table of codes: 256 MB, and four times that while it is squared
 MOST_CELLS = 1 << 20
 MOST = 1 << 31  # for a number that counts something
 FLOATS = ("F32", "F64")

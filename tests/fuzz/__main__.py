@@ -66,7 +66,8 @@ def _guided(atheris, args: argparse.Namespace, folder: Path) -> None:
         return out[:size]
 
     flags = [
-        f"-max_total_time={60 * args.minutes:.0f}", f"-seed={args.seed + 1}", "-max_len=20000", "-timeout=20",
+        f"-max_total_time={60 * args.minutes:.0f}", f"-seed={args.seed + 1}", "-max_len=20000",
+        "-timeout=120",
         f"-rss_limit_mb={GIGABYTES * 1024}", f"-artifact_prefix={args.found}/{args.kind}-",
         "-print_final_stats=1", "-verbosity=0", str(corpus),
     ]  # fmt: skip
@@ -93,7 +94,12 @@ def _plain(args: argparse.Namespace, folder: Path) -> None:
 
 
 def _tell(kind: str, cases: int, start: float, worst: dict) -> None:
-    facts = {"kind": kind, "cases": cases, "seconds": round(time.monotonic() - start), **worst}
+    facts = {
+        "kind": kind,
+        "cases": cases,
+        "minutes": round((time.monotonic() - start) / 60, 1),
+        "worst": worst,
+    }
     print(json.dumps(facts), file=sys.stderr, flush=True)
 
 

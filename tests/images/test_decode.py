@@ -338,3 +338,12 @@ def test_colour_is_for_people(tmp_path):
     np.testing.assert_array_equal(read_colour(np.array([[-1.0, 0.5, 3.0]]))[0, :, 0], [0, 128, 255])
     with pytest.raises(ImageError, match="NaN"):
         read_colour(np.full((2, 2), np.nan))
+
+
+@pytest.mark.parametrize("turn", [*range(10), 255, 65535])
+@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.tif", "a.webp"])
+def test_odd_orientations(tmp_path, turn, name):
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    path = saved(tmp_path / name, Image.new("L", (6, 4), 200), exif=exif)
+    assert read_grey(path).shape == ((6, 4) if turn in (5, 6, 7, 8) else (4, 6))
