@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from ddlcn.layers import descent
-from ddlcn.layers.svm import LinearSVM
+from ddlcn.layers.svm import LinearSVM, _folds
 from tests.oracles import svm
 
 WIDE, TALL = (60, 400, 0.5), (600, 40, 0.2)  # n, features, density
@@ -119,3 +119,17 @@ def test_empty_rows_are_borne():
     y = np.r_[y, np.tile([0, 1, 1], 10)]
     peer = LinearSVC(C=1, loss="squared_hinge", dual=True, tol=1e-9, max_iter=100_000).fit(X, y)
     assert_allclose(LinearSVM(tol=1e-8).fit(X, y).decision_function(X), peer.decision_function(X), atol=1e-3)
+
+
+def test_of_many_rows_an_even_sample_chooses_C(monkeypatch):
+    monkeypatch.setattr("ddlcn.layers.svm._LARGEST_SAMPLE", 100)
+    codes = np.repeat([0, 1, 2], [300, 150, 1])
+    folds = _folds(codes, np.random.RandomState(0))
+    taking_part = [np.count_nonzero(folds[codes == c] >= -1) for c in range(3)]
+    assert taking_part == [67, 34, 1]
+    X, y, _ = problem((600, 40, 0.2), 3)
+    others = np.flatnonzero(_folds(y, np.random.RandomState(0)) == -2)
+    moved = X.tolil()
+    moved[others] = 0
+    scales = [LinearSVM(random_state=0).fit(rows, y).scale_ for rows in (X, moved.tocsr())]
+    assert scales[0] == scales[1]

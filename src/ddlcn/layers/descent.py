@@ -80,7 +80,10 @@ class Problem:
         return weights[:-1].T, weights[-1]
 
     def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
-        """For each C, scores of each row by a model trained without its fold; fold −1 is never held out."""
+        """For each C, scores of each row by a model trained without its fold.
+
+        Rows of fold −1 are never held out; those of fold −2 take no part at all.
+        """
         found = [np.zeros((len(self.codes), len(self.classes))) for _ in candidates]
         for fold in range(folds.max() + 1):
             paths = self._for_parts(hold_out, folds, fold, candidates)
@@ -135,7 +138,7 @@ def hold_out(
     problem: Problem, classes: np.ndarray, folds: np.ndarray, fold: int, candidates: tuple[float, ...]
 ) -> tuple[np.ndarray, ...]:
     """For each C, scores (k, n) of the rows of a fold by the others; each C starts where the last ended."""
-    descent, found = problem.descent(classes, folds != fold), []
+    descent, found = problem.descent(classes, (folds != fold) & (folds >= -1)), []
     for C in candidates:
         descent.descend(C, max(problem.tol, 1e-3))
         found.append(descent.scores(folds == fold))

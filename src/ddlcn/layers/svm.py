@@ -12,6 +12,7 @@ descent on D: on the Gram matrix of the images if they are few, on their sparse 
 from __future__ import annotations
 
 import warnings
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.threads import one_blas_thread
 
 C_GRID = (0.1, 1.0, 10.0, 100.0)
+_LARGEST_SAMPLE = 20_000  # rows that C is chosen and scores are calibrated on
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -158,11 +160,13 @@ def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Fold of each row: 3 folds, each class dealt evenly; the only row of a class is never held out (−1).
 
     Of more than 5,000 rows a fifth is held out once, the rest (−1) always train: enough to calibrate on.
+    Of more than 20,000 an even sample of so many takes part, the rest (−2) does not.
     """
     folds, n_folds = np.empty(len(codes), np.int64), 3 if len(codes) <= 5000 else 5
     for c in range(codes.max() + 1):
         rows = rng.permutation(np.flatnonzero(codes == c))
         folds[rows] = np.arange(len(rows)) % n_folds if len(rows) > 1 else -1
+        folds[rows[ceil(len(rows) * _LARGEST_SAMPLE / len(codes)) :]] = -2
     if n_folds == 5:
         folds[folds > 0] = -1
     return folds
