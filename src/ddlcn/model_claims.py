@@ -146,7 +146,7 @@ _HEADER: dict[str, Rule] = {
     "coders": _list_of(lambda value: isinstance(value, dict), least=1),
     "pyramid": _list_of(whole, least=1),
     "min_channel": _is_bool,
-    "power": _number(0, above=True),
+    "power": _number(0, 4, above=True),
     "classes": _list_of(_is_label, least=2, most=MOST),
     "classes_dtype": _is_label_type,
     "value_range": _list_of(_number(-1e300), least=2, most=2),
