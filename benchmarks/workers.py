@@ -21,7 +21,7 @@ def main(data: str, per_class: int) -> None:
     seconds, answers = [], []
     for n_workers in (1, 2):
         with (
-            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
             TemporaryDirectory() as folder,
         ):

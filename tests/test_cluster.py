@@ -39,7 +39,7 @@ def alone(digits):
 
 @pytest.fixture(scope="module")
 def workers():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local:
         yield local
 
 
@@ -157,7 +157,7 @@ def test_workers_on_two_hosts(digits, alone, tmp_path):
     with ExitStack() as stack:
         hosts = [_host(stack, ip, number) for number in (1, 2)]
         local = stack.enter_context(
-            distributed.LocalCluster(n_workers=0, host="10.213.1.1", dashboard_address=None, silence_logs=50)
+            distributed.LocalCluster(n_workers=0, host="10.213.1.1", dashboard_address=":0", silence_logs=50)
         )
         for host in hosts:
             command = [sys.executable, "-m", "distributed.cli.dask_worker", local.scheduler_address]

@@ -11,7 +11,6 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -125,14 +124,6 @@ def _by_name(store: Store, value: Any) -> Any:
     return value
 
 
-@cache
-def _one_blas_thread_for_good() -> None:
-    """Tasks begin and end in several threads of a worker, so none may lift the limit for the others."""
-    from ddlcn.layers.threads import one_blas_thread
-
-    one_blas_thread().__enter__()
-
-
 def _on_worker(store: Store, name: str, function: Callable[..., Any], call: tuple, wanted: str) -> str:
     from ddlcn.store import code, finish_unit
 
@@ -140,7 +131,6 @@ def _on_worker(store: Store, name: str, function: Callable[..., Any], call: tupl
         raise DDLCNError(
             "a worker has another version of ddlcn, or of what it needs: install the same on all"
         )
-    _one_blas_thread_for_good()
     return finish_unit(
         store,
         name,
