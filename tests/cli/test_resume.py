@@ -13,7 +13,7 @@ import pytest
 from ddlcn.experiments.run import Run, job_of
 from tests.cli.conftest import QUICK, write_images
 
-KILLS = [pytest.param(4, id="4"), pytest.param(50, id="50", marks=pytest.mark.slow)]
+KILLS = [pytest.param(4, id="4"), pytest.param(50, id="50", marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
