@@ -118,7 +118,8 @@ def test_disk_full_while_saving(refused, data: Path, monkeypatch: pytest.MonkeyP
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    assert re.search(r"can't write .*m.ddlcn' \(No space left on device\): .*free some space", refused(data))
+    wanted = r"can't write to .*m.ddlcn.work' \(No space left on device\): free some space"
+    assert re.search(wanted, refused(data))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

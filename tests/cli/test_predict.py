@@ -12,6 +12,7 @@ import pytest
 
 from ddlcn import DDLCNClassifier
 from ddlcn.cli import predict as command
+from ddlcn.model_file import FORMAT
 from tests.cli.conftest import LABELS, Run
 
 
@@ -100,7 +101,7 @@ def test_info(run: Run, model: Path) -> None:
     facts = run("info", model, "--json").json
     assert facts["classes"] == list(LABELS)
     assert [layer["atoms"] for layer in facts["layers"]] == [6, 4]
-    assert (facts["n_train"], facts["bytes"], facts["format"]) == (18, model.stat().st_size, 1)
+    assert (facts["n_train"], facts["bytes"], facts["format"]) == (18, model.stat().st_size, FORMAT)
     assert facts["settings"]["preset"] == "paper"
     shown = " ".join(run("info", model).out.split())  # lines are folded
     for word in (*LABELS, "layer 2", "atoms 4", "format 1", "18 images"):

@@ -54,7 +54,7 @@ class DenseSIFT(BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> values, positions, shape, sizes = DenseSIFT(min_side=32).transform(load_digits().images[0] / 16)
     >>> values.shape, shape
-    ((9, 128), (32, 32))
+    ((4, 128), (32, 32))
     """
 
     def __init__(

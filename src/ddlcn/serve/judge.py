@@ -147,7 +147,8 @@ class Judge:
             if pixels > self.limits.pixels:
                 most = f"{self.limits.pixels / 10**6:g} million pixels"
                 raise ImageError(f"{upload.name!r} takes the request over {most}; send fewer images at once")
-            images.append(self.model.descriptor_.resize(grey))
+            descriptor = self.model.descriptor_
+            images.append(descriptor.resize(grey) if max(grey.shape) > descriptor.max_side else grey)
         return images
 
     def _code(self, label: str) -> int:
