@@ -104,5 +104,5 @@ def test_info(run: Run, model: Path) -> None:
     assert (facts["n_train"], facts["bytes"], facts["format"]) == (18, model.stat().st_size, FORMAT)
     assert facts["settings"]["preset"] == "paper"
     shown = " ".join(run("info", model).out.split())  # lines are folded
-    for word in (*LABELS, "layer 2", "atoms 4", "format 1", "18 images"):
+    for word in (*LABELS, "layer 2", "atoms 4", f"format {FORMAT}", "18 images"):
         assert word in shown

@@ -3,6 +3,7 @@
 import gzip
 import os
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -309,9 +310,11 @@ def test_folders_deeper_than_recursion(tmp_path):
             os.mkdir("d")
             os.chdir("d")
         Image.new("L", (4, 4), 100).save("b.png")
+        os.chdir(here)
+        assert len(load_images(tmp_path / "set")) == 3
     finally:
         os.chdir(here)
-    assert len(load_images(tmp_path / "set")) == 3
+        subprocess.run(["rm", "-rf", tmp_path / "set"], check=True)  # too deep for pytest's own tidying
 
 
 def test_pipes_and_devices_do_not_block(pets, tmp_path):

@@ -89,17 +89,17 @@ class Judge:
         if code is None:
             code = int(probabilities.argmax())
         evidence = self.model.explain(image, self.model.classes_[code])
-        values = evidence.map()
+        values, seen = evidence.map(), self.model.descriptor_.resize(image)
         largest = float(np.abs(values).max())
         return answers.Explanation(
             **self._ranked(upload, probabilities),
             explained=self.classes[code],
             score=evidence.score,
             bias=evidence.bias,
-            shape=image.shape,
+            shape=seen.shape,
             largest=largest,
-            image=data_uri(image, max(image.shape)),
-            map=data_uri(_coloured(values, largest), max(image.shape), "PNG"),
+            image=data_uri(seen, max(seen.shape)),
+            map=data_uri(_coloured(values, largest), max(seen.shape), "PNG"),
             values=values.tolist() if numbers else None,
             atoms=self._strongest(evidence),
         )
