@@ -4,6 +4,21 @@ import os
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_digits
+
+from ddlcn import DDLCNClassifier
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels before xdist's workers start, or each compiles its own at the same time.
+
+    That would take longer, and kernels compiled side by side may differ in the last digit of a sum.
+    """
+    if not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
+        digits = load_digits()
+        for coder in ("exact", "llc"):
+            model = DDLCNClassifier(atoms_per_class=3, deeper_atoms=(8,), preset="paper", coder=coder)
+            model.fit(digits.images[:100], digits.target[:100]).explain(digits.images[0])
 
 
 @pytest.fixture(scope="session")
