@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from ddlcn.errors import DDLCNError
 from ddlcn.experiments.datasets import load_dataset
@@ -134,6 +135,9 @@ def _times(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
     axes.barh(names, [results.ms(key) for key in keys.values()])
     axes.invert_yaxis()
     axes.set(xlabel="ms per test image, from file to label", xscale="log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     yield f"{_slug(dataset)}-time", f"{dataset}: time per test image", figure
 
 
