@@ -10,10 +10,7 @@ from ddlcn import DDLCNClassifier
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels before xdist's workers start, or each compiles its own at the same time.
-
-    That would take longer, and kernels compiled side by side may differ in the last digit of a sum.
-    """
+    """Compile the kernels once, before xdist's workers start, or each compiles its own."""
     if not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
         digits = load_digits()
         for coder in ("exact", "llc"):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ddlcn.kernels.compiled import kernel
+from ddlcn.kernels.compiled import part
 
 
-@kernel
+@part
 def append(m, diagonal, least, L, inverse):
     """Factor row m, whose entries left of the diagonal lie in L[m, :m]; the pivot is at least `least`."""
     for i in range(m):
@@ -18,7 +18,7 @@ def append(m, diagonal, least, L, inverse):
     inverse[m] = 1 / np.sqrt(max(diagonal, least))
 
 
-@kernel
+@part
 def forward(m, value, L, inverse, solved):
     """Entry m of L⁻¹b, for b_m = value and the entries before it in `solved`."""
     for i in range(m):
@@ -26,7 +26,7 @@ def forward(m, value, L, inverse, solved):
     solved[m] = value * inverse[m]
 
 
-@kernel
+@part
 def backward(m, L, inverse, x):
     """x ← L⁻ᵀx for the first m entries."""
     for i in range(m - 1, -1, -1):

@@ -10,19 +10,19 @@ with every step. With r = 0.35 and unit descriptors, one to three corners do.
 import numpy as np
 
 from ddlcn.kernels import cholesky
-from ddlcn.kernels.compiled import kernel
+from ddlcn.kernels.compiled import kernel, part
 
 TINY = 1e-12
 
 
-@kernel
+@part
 def _workspace(n_atoms, n_features):
     """Corners held (±(atom + 1)), their weights, which sum to one, and room for the algebra."""
     most = min(2 * n_atoms, n_features + 1) + 1
     return np.empty(most, np.int64), np.empty((4, most)), np.empty((most, most)), np.empty(n_atoms)
 
 
-@kernel
+@part
 def _code(gram, corr, energy, radius, corners, rooms, L, residual, m):
     """Code of one sample from corr = D y and energy = ‖y‖², starting with m corners, or the best if none.
 

@@ -7,12 +7,12 @@ at level λ, or where an atom more than `most` would enter; the code there solve
 import numpy as np
 
 from ddlcn.kernels.cholesky import append, backward, forward
-from ddlcn.kernels.compiled import kernel
+from ddlcn.kernels.compiled import kernel, part
 
 TINY = 1e-12
 
 
-@kernel
+@part
 def weighted_lasso(gram, corr, weights, penalty, active, alpha):
     """Code of one sample in `active[:m]` and `alpha[:m]`; returns m. `corr` = D y ends as the residual's."""
     q, most = corr.size, active.size
@@ -65,7 +65,7 @@ def weighted_lasso(gram, corr, weights, penalty, active, alpha):
     return m
 
 
-@kernel
+@part
 def _extend(m, gram, active, chol, inverse):
     """Factor row m of the active Gram block; False if atom m depends on those before."""
     for i in range(m):

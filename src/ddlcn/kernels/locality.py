@@ -12,14 +12,14 @@ depends on its own descriptor alone, not on the block it came in.
 import numpy as np
 
 from ddlcn.kernels import cholesky
-from ddlcn.kernels.compiled import kernel
+from ddlcn.kernels.compiled import kernel, part
 
 RIDGE = 1e-10  # of tr(C): makes C definite where atoms repeat, far below the tolerance of any test
 GROUPS = 64
 LANES = 8  # LLC systems solved side by side
 
 
-@kernel
+@part
 def _limit(y, distances, k, minima):
     """A bound that at least the k nearest atoms keep, hardly more, whatever the rounding of `distances`.
 
@@ -50,7 +50,7 @@ def _limit(y, distances, k, minima):
     return high + np.float32(1e-5) * (size + abs(high) + 1)
 
 
-@kernel
+@part
 def _nearest(y, V, squares, products, k, exact, distances, candidates, minima, best, order):
     """order[:k] = the k nearest atoms, best[:k] = their squared distances; ties by smaller index."""
     n_atoms, n_candidates = squares.size, 0
@@ -88,7 +88,7 @@ def _nearest(y, V, squares, products, k, exact, distances, candidates, minima, b
             best[slot], order[slot] = distance, j
 
 
-@kernel
+@part
 def _apart(V, a, b):
     distance = 0.0
     for d in range(V.shape[1]):
@@ -107,7 +107,7 @@ def distances_apart(V):
     return table
 
 
-@kernel
+@part
 def _local_gram(V, order, best, apart, C):
     """C over the neighbours by 2 z_a·z_b = ‖z_a‖² + ‖z_b‖² − ‖v_a − v_b‖²; returns its trace.
 
@@ -123,7 +123,7 @@ def _local_gram(V, order, best, apart, C):
     return trace
 
 
-@kernel
+@part
 def _closed_forms(C, ridge, factor, inverse, gamma):
     """γ ∝ (C + ridge I)⁻¹ 1 for LANES descriptors side by side, so that vector units work across them.
 
@@ -157,7 +157,7 @@ def _closed_forms(C, ridge, factor, inverse, gamma):
                 gamma[j, lane] -= factor[m, j, lane] * gamma[m, lane]
 
 
-@kernel
+@part
 def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, inside, gamma):
     """Minimise ½γᵀCγ + Σ penalty_j|γ_j| on 1ᵀγ = 1, from the nearest atom.
 
@@ -260,7 +260,7 @@ def encode_llc(Y, V, squares, apart, products, epsilon, indices, values):
             _write(gamma[:, lane], traces[lane], orders[lane], indices[n], values[n])
 
 
-@kernel
+@part
 def _room(V, k):
     """Arrays that `_nearest` works in."""
     distances, minima = np.empty(V.shape[0], np.float32), np.empty(GROUPS, np.float32)
@@ -268,7 +268,7 @@ def _room(V, k):
     return np.empty(V.shape[1]), distances, candidates, minima, np.empty(k), order
 
 
-@kernel
+@part
 def _write(gamma, trace, order, indices, values):
     """One code, scaled to the sum one; where all neighbours are the descriptor itself, the first of them."""
     total = 0.0

@@ -7,7 +7,7 @@ overlap them; a second sum over rows gives the y-cells.
 
 import numpy as np
 
-from ddlcn.kernels.compiled import kernel
+from ddlcn.kernels.compiled import kernel, part
 
 N_ORIENTATIONS = 8
 N_CELLS = 4
@@ -27,7 +27,7 @@ _ANGLES = np.arange(N_ORIENTATIONS // 2) * (2 * np.pi / N_ORIENTATIONS)
 _COS, _SIN = np.cos(_ANGLES).astype(np.float32), np.sin(_ANGLES).astype(np.float32)
 
 
-@kernel
+@part
 def _cell_weights(patch):
     """weights[cell, pixel] = max(0, 1 − |pixel − centre of cell| / cell width), and each cell's pixels."""
     width = patch / N_CELLS
@@ -41,7 +41,7 @@ def _cell_weights(patch):
     return weights, firsts, lasts
 
 
-@kernel
+@part
 def _orientation_column(turned, x, smooth, slope, energy):
     """energy[y·8 + a] of image column x: magnitude · max(cos(θ − θ_a), 0)⁹; opposite angles share a cosine.
 
@@ -77,7 +77,7 @@ def _orientation_column(turned, x, smooth, slope, energy):
             energy[y * N_ORIENTATIONS + a + N_ORIENTATIONS // 2] = max(-value, np.float32(0))
 
 
-@kernel
+@part
 def _weighted_sum(vectors, start, weights, first, last, out):
     """out = Σ weights[pixel] · vectors[start + pixel] over a cell's pixels, two of them at a time."""
     first_weight, vector = weights[first], vectors[start + first]
@@ -91,7 +91,7 @@ def _weighted_sum(vectors, start, weights, first, last, out):
             out[d] += one * vector[d] + two * second[d]
 
 
-@kernel
+@part
 def _normalise(values, threshold):
     """Norm of at least `threshold`: unit length, clipped, unit length again. Below: clipped, left short."""
     energy = np.float32(0)

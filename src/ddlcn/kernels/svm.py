@@ -11,7 +11,7 @@ class, else −1.
 
 import numpy as np
 
-from ddlcn.kernels.compiled import kernel
+from ddlcn.kernels.compiled import kernel, part
 
 
 @kernel
@@ -88,7 +88,7 @@ def combine(first, indptr, indices, data, codes, classes, rows, alphas, weights)
         _add(first, indptr, indices, data, i, dual, weights)
 
 
-@kernel
+@part
 def _add(first, indptr, indices, data, i, factors, weights):
     for e in range(indptr[i - first], indptr[i - first + 1]):
         value, line = data[e], weights[indices[e]]
