@@ -75,7 +75,7 @@ def test_killed_at_random_moments_train_ends_with_the_same_bytes(
 @pytest.mark.parametrize("kills", KILLS[1:])
 def test_killed_at_random_moments_bench_ends_with_the_same_rows(tmp_path: Path, kills: int) -> None:
     """A shorter form is in tests/experiments/test_run.py."""
-    asked = ["digits", "--methods", "ddlcn,ddlcn-1", "--pq", "1-1,2-2", "--t", "2,4", "--splits", "8"]
+    asked = ["digits", "--methods", "ddlcn,ddlcn-1", "--pq", "1-1,2-2", "--t", "2,4", "--splits", "15"]
 
     def bench(out: Path) -> subprocess.Popen:
         command = [sys.executable, "-m", "ddlcn", "bench", *asked, "--out", str(out), "--jobs", "1"]
@@ -83,15 +83,22 @@ def test_killed_at_random_moments_bench_ends_with_the_same_rows(tmp_path: Path, 
 
     def answers(out: Path) -> dict:
         rows = Run(out).rows()
-        assert len({job_of(row) for row in rows}) == len(rows) == 64
+        assert len({job_of(row) for row in rows}) == len(rows) == 120
         return {job_of(row): (row["accuracy"], row["predicted"]) for row in rows}
 
-    rng, n_rows = random.Random(kills), lambda: (tmp_path / "r" / "rows.jsonl").read_bytes().count(b"\n")
-    for _ in range(kills):
-        process = bench(tmp_path / "r")
-        time.sleep(rng.uniform(0.5, 4))
+    def n_rows() -> int:
+        path = tmp_path / "r" / "rows.jsonl"
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    rng, killed = random.Random(kills), 0
+    while killed < kills:
+        process, wanted = bench(tmp_path / "r"), n_rows() + rng.randint(0, 3)
+        while process.poll() is None and n_rows() < wanted:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.3 if wanted else 3))
         process.kill()
-        process.wait()
+        killed += process.wait() == -signal.SIGKILL
+        assert n_rows() < 120, "too few rows for so many kills"
     assert n_rows() > 0
     assert bench(tmp_path / "r").wait(300) == 0
     assert bench(tmp_path / "whole").wait(300) == 0

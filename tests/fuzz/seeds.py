@@ -171,6 +171,7 @@ def bad_idx_pairs() -> dict[str, tuple[bytes, bytes]]:
         "labels bomb": (images, bomb(400 * MB)),
         "empty": (idx(0, 5, 4), idx(0)),
         "flat": (idx(6, 0, 4), labels),
+        "huge and flat": (idx(2**32 - 1, 2**32 - 1, 0), labels),
         "floats": (b"\0\0\x0d\3" + images[4:], labels),
         "swapped": (labels, images),
         "cut": (images[:-1], labels),

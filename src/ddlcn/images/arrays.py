@@ -66,6 +66,8 @@ def _read_idx(path: Path, ndim: int) -> NDArray[np.uint8]:
                 raise DDLCNError(f"{str(path)!r} is no IDX file of {ndim}-D bytes; download it again")
             shape = struct.unpack(f">{ndim}I", head[4:])
             size, packed = math.prod(shape), path.stat().st_size
+            if size == 0:
+                raise DDLCNError(f"{str(path)!r} is empty by its header; download it again")
             body = bytearray()
             if zipped:
                 _check_growth(path, size, packed, ndim)

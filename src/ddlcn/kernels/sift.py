@@ -1,8 +1,9 @@
-"""Dense SIFT of one image (Eq. 1), by the authors' formulas: energies once, descriptors by patch size.
+"""Dense SIFT of one image (Eq. 1), by the authors' formulas.
 
 A descriptor is a patch's orientation energy summed over 4 × 4 cells with triangular weights in x and y.
-The weights separate, so rows of the image are summed into x-cells once and shared by all patches that
-overlap them; a second sum over rows gives the y-cells.
+The weights separate: columns of the image are summed into x-cells once, for all patches one above the
+other, and rows of that strip into y-cells. Energies of a column are computed once, for patches of all sizes,
+and kept only while a patch needs them, so that all but the result stays in the processor's cache.
 """
 
 import numpy as np
@@ -11,6 +12,7 @@ from ddlcn.kernels.compiled import kernel, part
 
 N_ORIENTATIONS = 8
 N_CELLS = 4
+PART = N_CELLS * N_ORIENTATIONS  # of a descriptor, one row or column of cells
 CLIP = np.float32(0.2)
 
 
@@ -28,16 +30,19 @@ _COS, _SIN = np.cos(_ANGLES).astype(np.float32), np.sin(_ANGLES).astype(np.float
 
 
 @part
-def _cell_weights(patch):
-    """weights[cell, pixel] = max(0, 1 − |pixel − centre of cell| / cell width), and each cell's pixels."""
-    width = patch / N_CELLS
-    weights = np.zeros((N_CELLS, patch), np.float32)
-    firsts, lasts = np.full(N_CELLS, patch), np.zeros(N_CELLS, np.int64)
-    for cell in range(N_CELLS):
-        for pixel in range(patch):
-            weights[cell, pixel] = max(0.0, 1 - abs(pixel - (cell + 0.5) * width + 0.5) / width)
-            if weights[cell, pixel] > 0:
-                firsts[cell], lasts[cell] = min(firsts[cell], pixel), pixel + 1
+def _cell_weights(patches):
+    """weights[size, cell, pixel] = max(0, 1 − |pixel − centre| / cell width), and the pixels of each cell."""
+    weights = np.zeros((patches.size, N_CELLS, patches.max() + 3), np.float32)
+    firsts, lasts = np.zeros((patches.size, N_CELLS), np.int64), np.zeros((patches.size, N_CELLS), np.int64)
+    for size in range(patches.size):
+        width = patches[size] / N_CELLS
+        for cell in range(N_CELLS):
+            firsts[size, cell] = patches[size]
+            for pixel in range(patches[size]):
+                weight = max(0.0, 1 - abs(pixel - (cell + 0.5) * width + 0.5) / width)
+                weights[size, cell, pixel] = weight
+                if weight > 0:
+                    firsts[size, cell], lasts[size, cell] = min(firsts[size, cell], pixel), pixel + 1
     return weights, firsts, lasts
 
 
@@ -79,16 +84,22 @@ def _orientation_column(turned, x, smooth, slope, energy):
 
 @part
 def _weighted_sum(vectors, start, weights, first, last, out):
-    """out = Σ weights[pixel] · vectors[start + pixel] over a cell's pixels, two of them at a time."""
-    first_weight, vector = weights[first], vectors[start + first]
-    for d in range(out.size):
-        out[d] = first_weight * vector[d]
-    for pixel in range(first + 1, last, 2):
-        other = min(pixel + 1, last - 1)
-        one, two = weights[pixel], weights[other] if other > pixel else np.float32(0)
-        vector, second = vectors[start + pixel], vectors[start + other]
-        for d in range(out.size):
-            out[d] += one * vector[d] + two * second[d]
+    """out = Σ weights[pixel] · vectors[start + pixel] over a cell's pixels, four at a time.
+
+    Three zeros end the weights. `vectors` is a ring: vector i lies at i mod its length.
+    """
+    n, end = vectors.shape[0], start + last - 1
+    for pixel in range(first, last, 4):
+        place = start + pixel
+        one, two = vectors[place % n], vectors[min(place + 1, end) % n]
+        three, four = vectors[min(place + 2, end) % n], vectors[min(place + 3, end) % n]
+        w1, w2, w3, w4 = weights[pixel], weights[pixel + 1], weights[pixel + 2], weights[pixel + 3]
+        if pixel == first:
+            for d in range(out.size):
+                out[d] = (w1 * one[d] + w2 * two[d]) + (w3 * three[d] + w4 * four[d])
+        else:
+            for d in range(out.size):
+                out[d] += (w1 * one[d] + w2 * two[d]) + (w3 * three[d] + w4 * four[d])
 
 
 @part
@@ -111,49 +122,39 @@ def _normalise(values, threshold):
 
 
 @kernel
-def orientation_energy(image):
-    """energy[x, y·8 + a] of all pixels."""
+def dense_sift(image, patches, step, threshold):
+    """Descriptors (n, 128) of all patches, size by size, row by row; angle runs fastest, then y, then x."""
     height, width = image.shape
+    tops, lefts = (height - patches) % step // 2, (width - patches) % step // 2
+    n_y, n_x = (height - patches) // step + 1, (width - patches) // step + 1
+    weights, firsts, lasts = _cell_weights(patches)
     turned = np.ascontiguousarray(image.T)
     smooth, slope = np.zeros(height + 4, np.float32), np.zeros(height + 4, np.float32)  # zero past the border
-    energy = np.empty((width, height * N_ORIENTATIONS), np.float32)
-    for x in range(width):
-        _orientation_column(turned, x, smooth, slope, energy[x])
-    return energy
-
-
-@kernel
-def dense_sift(energy, patch, step, threshold):
-    """Descriptors (n, 128) of all patches, row by row; angle runs fastest, then y-cell, then x-cell.
-
-    Sums over x run along whole columns of energies, sums over y along whole rows of x-cells: both are long.
-    """
-    height, width = energy.shape[1] // N_ORIENTATIONS, energy.shape[0]
-    top, left = ((height - patch) % step) // 2, ((width - patch) % step) // 2
-    n_y, n_x = (height - patch) // step + 1, (width - patch) // step + 1
-    weights, firsts, lasts = _cell_weights(patch)
-    part = N_CELLS * N_ORIENTATIONS
-
-    rows = np.empty((height, n_x * part), np.float32)  # energy of each image row in each patch's x-cells
+    ring = np.empty((patches.max(), height * N_ORIENTATIONS), np.float32)  # energies of the last columns
     column = np.empty(height * N_ORIENTATIONS, np.float32)
-    for ix in range(n_x):
-        for cell in range(N_CELLS):
-            _weighted_sum(energy, left + ix * step, weights[cell], firsts[cell], lasts[cell], column)
-            place = ix * part + cell * N_ORIENTATIONS
-            for y in range(height):
-                for a in range(N_ORIENTATIONS):
-                    rows[y, place + a] = column[y * N_ORIENTATIONS + a]
-
-    out = np.empty((n_y * n_x, N_CELLS * part), np.float32)
-    summed = np.empty(n_x * part, np.float32)
-    for iy in range(n_y):
-        for cell in range(N_CELLS):
-            _weighted_sum(rows, top + iy * step, weights[cell], firsts[cell], lasts[cell], summed)
-            for ix in range(n_x):
-                for cell_x in range(N_CELLS):
-                    place, source = cell_x * part + cell * N_ORIENTATIONS, ix * part + cell_x * N_ORIENTATIONS
-                    for a in range(N_ORIENTATIONS):
-                        out[iy * n_x + ix, place + a] = summed[source + a]
-    for i in range(out.shape[0]):
-        _normalise(out[i], threshold)
+    strip, sums = np.empty((height, PART), np.float32), np.empty(PART, np.float32)
+    out = np.empty(((n_y * n_x).sum(), N_CELLS * PART), np.float32)
+    for x in range(width):
+        _orientation_column(turned, x, smooth, slope, ring[x % ring.shape[0]])
+        first_of_size = 0
+        for size in range(patches.size):
+            start = x + 1 - patches[size]  # of patches that end here
+            if start >= lefts[size] and (start - lefts[size]) % step == 0:
+                for cell in range(N_CELLS):  # strip[y, x-cell · 8 + a]
+                    first, last = firsts[size, cell], lasts[size, cell]
+                    _weighted_sum(ring, start, weights[size, cell], first, last, column)
+                    for y in range(height):
+                        for a in range(N_ORIENTATIONS):
+                            strip[y, cell * N_ORIENTATIONS + a] = column[y * N_ORIENTATIONS + a]
+                for iy in range(n_y[size]):
+                    values = out[first_of_size + iy * n_x[size] + (start - lefts[size]) // step]
+                    for cell in range(N_CELLS):
+                        first, last = firsts[size, cell], lasts[size, cell]
+                        _weighted_sum(strip, tops[size] + iy * step, weights[size, cell], first, last, sums)
+                        for cell_x in range(N_CELLS):
+                            for a in range(N_ORIENTATIONS):
+                                place = cell_x * PART + cell * N_ORIENTATIONS + a
+                                values[place] = sums[cell_x * N_ORIENTATIONS + a]
+                    _normalise(values, threshold)
+            first_of_size += n_y[size] * n_x[size]
     return out

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from ddlcn.errors import DDLCNError
 from ddlcn.images import MAX_PIXELS, read_grey
-from ddlcn.kernels.sift import dense_sift, orientation_energy
+from ddlcn.kernels.sift import dense_sift
 
 MAX_PATCHES = 1 << 23  # of an image: 4 GB of descriptors
 
@@ -95,10 +95,9 @@ class DenseSIFT(BaseEstimator):
                 f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
                 f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
-        energy = orientation_energy(grey)
-        values = [dense_sift(energy, size, step, threshold) for size in self.patch_sizes]
+        values = dense_sift(grey, np.array(self.patch_sizes), step, threshold)
         positions, sizes = _grid(shape, self.patch_sizes, step)
-        return Descriptors(np.concatenate(values), positions, shape, sizes)
+        return Descriptors(values, positions, shape, sizes)
 
     def _step(self, enlarged: float) -> int:
         """Pixels between patches of an image that was made so many times larger."""
