@@ -202,7 +202,7 @@ def test_idx_folder_of_one_or_of_doubt(tmp_path):
         (lambda content: b"", "no IDX file"),
         (lambda content: b"\0\0\x0d\3" + content[4:], "no IDX file"),
         (lambda content: idx(BYTES[:4]), "4 images and labels of shape"),
-        (lambda content: idx(BYTES[:0]), "give numbers"),
+        (lambda content: idx(BYTES[:0]), "is empty"),
     ],
 )
 @pytest.mark.parametrize("zipped", [False, True])
