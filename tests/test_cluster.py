@@ -16,6 +16,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, ImageError, cluster, store
+from ddlcn.layers import descent
 
 distributed = pytest.importorskip("distributed")
 SMALL = {"atoms_per_class": 3, "deeper_atoms": (8,), "preset": "paper"}
@@ -57,6 +58,14 @@ def check_same(model, alone):
     assert (model.svm_.C_, model.svm_.scale_) == (alone.svm_.C_, alone.svm_.scale_)
 
 
+def die_first(marker):
+    """Kill this process, unless another has died of the same marker."""
+    with suppress(FileExistsError), open(marker, "x") as file:
+        file.write(str(os.getpid()))
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 class FatalSIFT(DenseSIFT):
     """Kills the first process that has described `images` images."""
 
@@ -69,10 +78,7 @@ class FatalSIFT(DenseSIFT):
     def transform(self, image, value_range=(0.0, 1.0)):
         FatalSIFT.seen += 1
         if FatalSIFT.seen > self.images:
-            with suppress(FileExistsError), open(self.marker, "x") as file:
-                file.write(str(os.getpid()))
-                file.flush()
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_first(self.marker)
         return super().transform(image, value_range)
 
 
@@ -102,6 +108,30 @@ def test_a_worker_is_killed_midway(client, digits, alone, tmp_path, images):
     check_same(DDLCNClassifier(**SMALL, descriptor=fatal, store=tmp_path / "store").fit(*digits), alone)
     assert int(marker.read_text()) in before
     client.wait_for_workers(2, timeout=30)
+
+
+def make_svm_fatal(marker):
+    """In a worker: it dies when it is about to train classes."""
+    whole = descent._Descent.__init__
+
+    def fatal(*args):
+        whole(*args)
+        die_first(marker)
+
+    descent._Descent.__init__ = fatal
+
+
+@pytest.fixture
+def fatal_svm(client, tmp_path):
+    client.run(make_svm_fatal, str(tmp_path / "marker"))
+    yield tmp_path / "marker"
+    client.restart()
+
+
+def test_a_worker_is_killed_in_the_svm(client, digits, alone, tmp_path, fatal_svm):
+    before = set(client.run(os.getpid).values())
+    check_same(DDLCNClassifier(**SMALL, store=tmp_path / "store").fit(*digits), alone)
+    assert int(fatal_svm.read_text()) in before
 
 
 def test_a_store_is_asked_for(client, digits, alone, tmp_path, monkeypatch):

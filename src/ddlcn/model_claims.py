@@ -158,6 +158,7 @@ _PARAMS: dict[str, Rule] = {"expand": _is_bool, "image_shape": _or_none(_list_of
 _DESCRIPTOR: dict[str, Rule] = {
     "patch_size": lambda value: whole(value) or _list_of(whole, least=1)(value),
     "step": whole,
+    "min_steps": _or_none(whole),
     "max_side": whole,
     "min_side": _or_none(whole),
     "contrast_threshold": _number(0),

@@ -104,6 +104,12 @@ def test_min_side_enlarges_the_image_and_the_step_with_it(photographs, min_side,
     assert_equals_oracle(found, resized(image, found.shape), step=step)
 
 
+@pytest.mark.parametrize(("side", "step"), [(28, 3), (16, 2), (47, 5), (48, 6), (100, 6)])
+def test_small_images_have_a_shorter_step(photographs, side, step):
+    image = photographs[0][:side, : side + 9]
+    assert_equals_oracle(DenseSIFT(min_steps=8).transform(image), image / 255, step=step)
+
+
 def test_the_step_is_not_shrunk_with_the_image(photographs):
     image = photographs[0][:100, :60]
     found = DenseSIFT(max_side=50, min_side=10).transform(image)

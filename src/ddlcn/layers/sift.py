@@ -40,6 +40,8 @@ class DenseSIFT(BaseEstimator):
     step : int
         Pixels between neighbouring patches. For an image that `min_side` enlarges, pixels before that, so
         that it has no more patches for being enlarged; yet at most three quarters of the smallest patch.
+    min_steps : int, optional
+        The step is shortened where an image's shortest side has fewer steps than this.
     max_side : int
         An image whose longest side exceeds this is shrunk to it (bicubic).
     min_side : int, optional
@@ -61,12 +63,14 @@ class DenseSIFT(BaseEstimator):
         self,
         patch_size: int | tuple[int, ...] = 16,
         step: int = 6,
+        min_steps: int | None = None,
         max_side: int = 300,
         min_side: int | None = None,
         contrast_threshold: float = 1.0,
     ) -> None:
         self.patch_size = patch_size
         self.step = step
+        self.min_steps = min_steps
         self.max_side = max_side
         self.min_side = min_side
         self.contrast_threshold = contrast_threshold
@@ -77,10 +81,15 @@ class DenseSIFT(BaseEstimator):
         sizes = (
             (self.patch_size,) if isinstance(self.patch_size, int | np.integer) else tuple(self.patch_size)
         )
-        if not sizes or min(sizes) < 4 or self.step < 1 or max(sizes) > self.max_side:
+        if (
+            not sizes
+            or min(sizes) < 4
+            or min(self.step, self.min_steps or 1) < 1
+            or max(sizes) > self.max_side
+        ):
             raise DDLCNError(
-                f"patch_size={self.patch_size}, step={self.step}: patches must have 4 to max_side="
-                f"{self.max_side} pixels and the step at least 1"
+                f"patch_size={self.patch_size}, step={self.step}, min_steps={self.min_steps}: patches must "
+                f"have 4 to max_side={self.max_side} pixels, and the others be at least 1"
             )
         return sizes
 
@@ -88,7 +97,7 @@ class DenseSIFT(BaseEstimator):
         """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
         given = read_grey(image, value_range=value_range)
         grey, threshold = self.resize(given), np.float32(self.contrast_threshold)
-        shape, step = (grey.shape[0], grey.shape[1]), self._step(min(grey.shape) / min(given.shape))
+        shape, step = (grey.shape[0], grey.shape[1]), self._step(min(given.shape), min(grey.shape))
         patches = sum(prod((side - size) // step + 1 for side in shape) for size in self.patch_sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(
@@ -99,12 +108,13 @@ class DenseSIFT(BaseEstimator):
         positions, sizes = _grid(shape, self.patch_sizes, step)
         return Descriptors(values, positions, shape, sizes)
 
-    def _step(self, enlarged: float) -> int:
-        """Pixels between patches of an image that was made so many times larger."""
-        if self.min_side is None:
-            return self.step
-        widest = max(self.step, 3 * min(self.patch_sizes) // 4)
-        return min(round(self.step * max(enlarged, 1.0)), widest)
+    def _step(self, given: int, side: int) -> int:
+        """Pixels between patches of an image whose shortest side had so many pixels, and now has these."""
+        step = self.step
+        if self.min_side is not None:
+            widest = max(step, 3 * min(self.patch_sizes) // 4)
+            step = min(round(step * max(side / given, 1.0)), widest)
+        return max(1, min(step, side // self.min_steps)) if self.min_steps else step
 
     def resize(self, grey: np.ndarray) -> np.ndarray:
         """The image at the size that is worked on."""
