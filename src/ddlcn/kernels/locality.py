@@ -158,7 +158,7 @@ def _closed_forms(C, ridge, factor, inverse, gamma):
 
 
 @part
-def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, inside, gamma):
+def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, slopes, inside, gamma):
     """Minimise ½γᵀCγ + Σ penalty_j|γ_j| on 1ᵀγ = 1, from the nearest atom.
 
     On a fixed support with fixed signs the minimiser is linear algebra. Walk towards it; an atom whose
@@ -206,14 +206,15 @@ def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, 
                 return  # at the limit of precision
             continue
         worst, entered = 1e-9 * (ridge / RIDGE), -1
+        slopes[:] = -level
+        for i in range(m):
+            share, row = gamma[active[i]], C[active[i]]
+            for j in range(k):
+                slopes[j] += share * row[j]
         for j in range(k):
-            if not inside[j]:
-                slope = -level
-                for i in range(k):
-                    slope += C[j, i] * gamma[i]
-                if abs(slope) - penalty[j] > worst:
-                    worst, entered = abs(slope) - penalty[j], j
-                    signs[j] = -np.sign(slope)
+            if not inside[j] and abs(slopes[j]) - penalty[j] > worst:
+                worst, entered = abs(slopes[j]) - penalty[j], j
+                signs[j] = -np.sign(slopes[j])
         if entered < 0:
             return
         active[m] = entered
@@ -228,15 +229,16 @@ def encode_exact(Y, V, squares, apart, products, beta, indices, values):
     exact, distances, candidates, minima, best, order = _room(V, k)
     active, inside, inverse = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k)
     C, L = np.empty((k, k)), np.empty((k, k))
-    gamma, ones, pull = np.empty(k), np.empty(k), np.empty(k)
-    target, signs, penalty = np.empty(k), np.empty(k), np.empty(k)
+    gamma, ones, pull, target = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    signs, slopes, penalty = np.empty(k), np.empty(k), np.empty(k)
     for n in range(Y.shape[0]):
         _nearest(Y[n], V, squares, products[n], k, exact, distances, candidates, minima, best, order)
         trace = _local_gram(V, order, best, apart, C)
         for i in range(k):
             penalty[i] = beta * np.sqrt(best[i])
         if trace > 0:
-            _exact(C, k, penalty, RIDGE * trace, active, L, inverse, ones, pull, target, signs, inside, gamma)
+            ridge = RIDGE * trace
+            _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, slopes, inside, gamma)
         _write(gamma, trace, order, indices[n], values[n])
 
 
