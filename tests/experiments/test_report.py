@@ -20,7 +20,7 @@ def made_up(path, dataset, accuracy, n_classes=3, skip=0, **asked):
     names = [str(code) for code in range(n_classes)]
     run = Run.create(path, grid, {"classes": names, "images": ""})
     for job in grid.jobs()[skip:]:
-        truth = np.repeat(np.arange(n_classes), 100)
+        truth = np.repeat(np.arange(n_classes), 1000)
         predicted = truth.copy()
         predicted[: round((1 - accuracy(job)) * len(truth))] = 1
         row = {
@@ -63,18 +63,23 @@ def test_leak_and_gains(yaleb):
     ]
 
 
-def test_interval_is_students():
-    mean = Mean.of([0.9, 0.92, 0.94])
+def test_interval_is_students_over_splits():
+    mean = Mean.of(np.arange(100) < right for right in (90, 92, 94))
     assert (mean.mean, mean.std) == (pytest.approx(92), pytest.approx(2))
     assert mean.half == pytest.approx(4.302653 * 2 / 3**0.5)
-    assert Mean.of([0.5]).interval == "–"
+
+
+def test_interval_of_one_split_is_over_its_images():
+    mean = Mean.of([np.arange(400) < 300])
+    assert (mean.mean, mean.std, mean.n) == (75, None, 1)
+    assert mean.half == pytest.approx(100 * 1.96 * (0.75 * 0.25 / 400) ** 0.5)
 
 
 def test_confused_pairs_are_named(tmp_path):
     path = made_up(tmp_path / "mnist", "mnist", lambda job: 0.9, settings="100-100", splits=1)
     results = Results([path])
-    assert results.confused_pairs(Key("mnist", "ddlcn", 100, 100, None, False)) == [("0", "1", 30)]
-    assert table(path, "Most confused").rows[0][-1] == "(0, 1): 30"
+    assert results.confused_pairs(Key("mnist", "ddlcn", 100, 100, None, False)) == [("0", "1", 300)]
+    assert table(path, "Most confused").rows[0][-1] == "(0, 1): 300"
     assert any(
         name.endswith("confusion") and "(0, 1)" in caption for name, caption, _ in all_figures(results)
     )

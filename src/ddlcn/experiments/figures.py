@@ -60,7 +60,7 @@ def _curves(results: Results, dataset: str, axis: str) -> Iterator[tuple[str, st
             for other, keys in curves.items():
                 means = [results.mean(key) for key in keys]
                 at = [str(getattr(key, axis) or "A") for key in keys]
-                errors = [mean.half or 0 for mean in means]
+                errors = [mean.half for mean in means]
                 place.errorbar(at, [mean.mean for mean in means], errors, label=f"{curve} = {other or 'A'}")
             place.set(title=f"{panel} = {value or 'A'}", xlabel=axis)
             place.grid(alpha=0.3)

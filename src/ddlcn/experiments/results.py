@@ -35,21 +35,23 @@ class Key(NamedTuple):
 class Mean:
     """Percent over splits.
 
-    >>> print(Mean.of([0.97, 0.98, 0.99]))
-    98.00 ± 1.00
+    >>> print(Mean.of([np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0])]))
+    62.50 ± 17.68
     """
 
     mean: float
     std: float | None  # None for one split
-    half: float | None  # of the 95 % interval by Student's t
+    half: float  # of the 95 % interval: by Student's t over splits, or over the images of the only one
     n: int
 
     @classmethod
-    def of(cls, shares: Iterable[float]) -> Mean:
-        """Mean, standard deviation and interval of shares of one."""
-        values = 100 * np.array(list(shares))
-        if len(values) < 2:
-            return cls(float(values.mean()), None, None, len(values))
+    def of(cls, splits: Iterable[np.ndarray]) -> Mean:
+        """Mean, standard deviation and interval, from a number for each image of each split."""
+        images = [100 * np.asarray(split, float) for split in splits]
+        values = np.array([split.mean() for split in images])
+        if len(values) == 1:
+            half = 1.96 * float(images[0].std()) / len(images[0]) ** 0.5
+            return cls(float(values[0]), None, half, 1)
         std = float(values.std(ddof=1))
         half = float(student.ppf(0.975, len(values) - 1)) * std / len(values) ** 0.5
         return cls(float(values.mean()), std, half, len(values))
@@ -59,12 +61,8 @@ class Mean:
 
     @property
     def interval(self) -> str:
-        """The 95 % interval, or – for one split."""
-        return (
-            "–"
-            if self.half is None
-            else f"{self.mean - self.half:.2f} to {min(100, self.mean + self.half):.2f}"
-        )
+        """The 95 % interval."""
+        return f"{self.mean - self.half:.2f} to {min(100, self.mean + self.half):.2f}"
 
 
 class Results:
@@ -91,7 +89,7 @@ class Results:
 
     def mean(self, key: Key) -> Mean:
         """Accuracy over splits."""
-        return Mean.of(row["accuracy"] for row in self.rows[key].values())
+        return Mean.of(_right(row) for row in self.rows[key].values())
 
     def ms(self, key: Key) -> float:
         """Milliseconds a test image: the median over splits."""
@@ -102,9 +100,8 @@ class Results:
         both = self.rows[key].keys() & self.rows.get(over, {}).keys()
         if not both:
             return None
-        return Mean.of(
-            self.rows[key][split]["accuracy"] - self.rows[over][split]["accuracy"] for split in sorted(both)
-        )
+        rows = ((self.rows[key][split], self.rows[over][split]) for split in sorted(both))
+        return Mean.of(_right(row) - _right(other) for row, other in rows)
 
     def confusion(self, key: Key) -> np.ndarray:
         """Counts over all splits, a row for each true class and a column for each answer."""
@@ -127,3 +124,8 @@ class Results:
         """Share of right answers in each class, over all splits."""
         counts = self.confusion(key)
         return np.diag(counts) / np.maximum(counts.sum(axis=1), 1)
+
+
+def _right(row: dict[str, Any]) -> np.ndarray:
+    """1 for each test image that was recognised, else 0."""
+    return (np.array(row["truth"]) == np.array(row["predicted"])).astype(int)
