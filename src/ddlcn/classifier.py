@@ -279,8 +279,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores, a column for each class (one-dimensional for two classes)."""
-        rows = self._rows(self._images(images))
-        return self.svm_.scores(rows)
+        rows = units.rows_in_turn(self._images(images), *self._work())  # all at once would fill the memory
+        return np.concatenate([self.svm_.scores(part) for part in rows])
 
     def predict(self, images: Any) -> np.ndarray:
         """The labels of images."""
@@ -309,10 +309,12 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return model_file.load(cls, path)
 
     def _rows(self, images: Sequence[Any], store: Store | None = None) -> Any:
-        work = (self.descriptor_, self.value_range_, self.network_, self.n_jobs)
         if store is None:
-            return units.rows_of(images, *work)
-        return units.stored_rows_of(store, units.findable(images), *work)
+            return units.stacked(units.rows_in_turn(images, *self._work()))
+        return units.stored_rows_of(store, units.findable(images), *self._work())
+
+    def _work(self) -> tuple[Any, ...]:
+        return self.descriptor_, self.value_range_, self.network_, self.n_jobs
 
     def _store(self) -> Store | None:
         if self.store is None:

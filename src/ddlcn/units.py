@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.dictionary import L1BallDictionary
@@ -70,18 +70,36 @@ def results(
     )
 
 
-def rows_of(
+def rows_in_turn(
     images: Sequence[Any],
     descriptor: DenseSIFT,
     value_range: tuple[float, float],
     network: Network,
     n_jobs: int | None,
-) -> csr_array:
-    """The features of all images, in memory."""
+) -> Iterator[csr_array]:
+    """The features of all images, some at a time."""
     calls = [(part, descriptor, value_range, network) for part in _parts(images, _IMAGES_AT_ONCE)]
     with one_blas_thread():
-        found = list(track("Coding", results(None, "", code_images, calls, n_jobs), total=len(calls)))
-    return found[0] if len(found) == 1 else vstack(found, format="csr")
+        yield from track("Coding", results(None, "", code_images, calls, n_jobs), total=len(calls))
+
+
+def stacked(parts: Iterator[csr_array]) -> csr_array:
+    """Rows of all parts; arrays grow in place, so that nothing is held twice.
+
+    >>> stacked(csr_array([[0, n]]) for n in (5, 6)).toarray().tolist()
+    [[0, 5], [0, 6]]
+    """
+    first = next(parts)
+    arrays, lengths = (first.indices.copy(), first.data.copy()), [np.diff(first.indptr)]
+    for part in parts:
+        for array, more in zip(arrays, (part.indices, part.data), strict=True):
+            array.resize(len(array) + len(more), refcheck=False)
+            array[len(array) - len(more) :] = more
+        lengths.append(np.diff(part.indptr))
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+    if starts[-1] < 2**31:  # else SciPy would widen the indices too
+        starts = starts.astype(first.indices.dtype)
+    return csr_array((arrays[1], arrays[0], starts), shape=(len(starts) - 1, first.shape[1]))
 
 
 def stored_rows_of(
