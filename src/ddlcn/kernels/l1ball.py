@@ -13,6 +13,7 @@ from ddlcn.kernels import cholesky
 from ddlcn.kernels.compiled import kernel, part
 
 TINY = 1e-12
+CLOSE = 1e-4  # when learning: short samples lie in the hull, and it takes up to 100 corners to hit them
 
 
 @part
@@ -23,10 +24,11 @@ def _workspace(n_atoms, n_features):
 
 
 @part
-def _code(gram, corr, energy, radius, corners, rooms, L, residual, m):
+def _code(gram, corr, energy, radius, close, corners, rooms, L, residual, m):
     """Code of one sample from corr = D y and energy = ‖y‖², starting with m corners, or the best if none.
 
-    Returns the number of corners held in the end; their weights are in rooms[0].
+    It will do to be `close`: a squared distance of that part of the scale. Returns the number of corners held
+    in the end; their weights are in rooms[0].
     """
     weights, ones, target, inverse = rooms
     if energy <= 0:
@@ -71,6 +73,8 @@ def _code(gram, corr, energy, radius, corners, rooms, L, residual, m):
             if leaver == m and step <= 0:
                 return m  # the newcomer gains nothing: at the limit of precision
             continue
+        if 1 / total - scale <= close * scale:
+            return m
         # the corner farthest beyond the plane through that point
         residual[:] = corr
         level = 0.0
@@ -97,7 +101,7 @@ def l1_ball_codes(gram, correlations, energies, n_features, radius):
     out = np.zeros(correlations.shape)
     corners, rooms, L, residual = _workspace(gram.shape[0], n_features)
     for i in range(correlations.shape[0]):
-        m = _code(gram, correlations[i], energies[i], radius, corners, rooms, L, residual, 0)
+        m = _code(gram, correlations[i], energies[i], radius, 0.0, corners, rooms, L, residual, 0)
         for c in range(m):
             out[i, abs(corners[c]) - 1] += radius * np.sign(corners[c]) * rooms[0, c]
     return out
@@ -118,7 +122,7 @@ def accumulate(samples, gram, correlations, energies, radius, held, losses):
         while m < held.shape[1] and held[i, m] != 0:
             corners[m] = held[i, m]
             m += 1
-        m = _code(gram, correlations[i], energies[i], radius, corners, rooms, L, residual, m)
+        m = _code(gram, correlations[i], energies[i], radius, CLOSE, corners, rooms, L, residual, m)
         for c in range(held.shape[1]):
             held[i, c] = corners[c] if c < m else 0
         loss = 0.5 * energies[i]
