@@ -46,12 +46,12 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         q, the atoms of the first dictionary for each class.
     deeper_atoms : tuple of int
         s2, …, sn, the atoms of each deeper dictionary; () is one layer.
-    neighbors : tuple of int
+    neighbors : tuple of int, optional
         The nearest atoms that take part in a code, for each layer; the last serves all deeper layers.
     l1_radius : float
         λ, the L1 ball that codes are held to while dictionaries are learnt.
     preset : "best" or "paper"
-        Decides each parameter below that is None.
+        Decides `neighbors` and each parameter below that is None.
     beta : float, optional
         β, the price of using far atoms (exact coder).
     coder : "exact" or "llc", optional
@@ -104,7 +104,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         images_per_class: int | None = 15,
         atoms_per_class: int = 15,
         deeper_atoms: tuple[int, ...] = (64,),
-        neighbors: tuple[int, ...] = (15, 10),
+        neighbors: tuple[int, ...] | None = None,
         l1_radius: float = 0.35,
         preset: str = "best",
         beta: float | None = None,
@@ -261,9 +261,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return float(power)
 
     def _coder(self, layer: int) -> Coder:
-        if len(self.neighbors) < 1:
+        neighbors = self._or_preset("neighbors")
+        if len(neighbors) < 1:
             raise DDLCNError("neighbors=(): give the number of nearest atoms for each layer, as in (15, 10)")
-        n_neighbors = self.neighbors[min(layer, len(self.neighbors) - 1)]
+        n_neighbors = neighbors[min(layer, len(neighbors) - 1)]
         kind = self._or_preset("coder")
         if kind == "exact":
             return LocalityCoder(n_neighbors, self._or_preset("beta"))

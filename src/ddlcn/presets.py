@@ -13,6 +13,7 @@ class Preset:
     """Values for the parameters that a `DDLCNClassifier` leaves to its preset."""
 
     descriptor: DenseSIFT
+    neighbors: tuple[int, ...] = (15, 10)
     pyramid: tuple[int, ...] = (1, 2, 4)
     coder: str = "exact"
     beta: float = 0.01
@@ -27,8 +28,10 @@ PRESETS = {
     "paper": Preset(descriptor=DenseSIFT(min_steps=8)),
     # chosen on held-out parts of training images (Extended Yale B, AR, MNIST, ten classes of Caltech-256)
     "best": Preset(
-        descriptor=DenseSIFT(patch_size=(16, 24, 32), step=6, min_side=72, contrast_threshold=0.1),
+        descriptor=DenseSIFT(patch_size=(16, 24, 32), step=8, min_side=72, contrast_threshold=0.1),
+        neighbors=(30, 10),
         pyramid=(1, 2, 4, 8),
+        beta=0.05,
         min_channel=True,
         power=0.5,
         C="cv",

@@ -92,6 +92,19 @@ def test_curves_for_p_q_and_t(tmp_path):
     ]  # fmt: skip
 
 
+def test_methods_share_a_figure_of_accuracy_against_t(tmp_path):
+    def accuracy(job):
+        return 0.7 + job.t / 50 + (job.method == "hog") / 10
+
+    asked = {"methods": "ddlcn,hog", "t": "1,2,5", "settings": "1-1", "splits": 2}
+    path = made_up(tmp_path / "ar", "ar", accuracy, **asked)
+    figures = {name: figure for name, _, figure in all_figures(Results([path]))}
+    (axes,) = figures["ar-methods"].axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ddlcn 1-1", "hog"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "5"]
+    assert axes.containers[1].lines[0].get_ydata() == pytest.approx([82, 84, 90])
+
+
 def test_formats(tmp_path, yaleb):
     assert "DDLCN (15-15)" in make_report([yaleb])
     output = tmp_path / "report.md"

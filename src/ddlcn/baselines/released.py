@@ -104,7 +104,7 @@ class ReleasedClassifier(DDLCNClassifier):
     """The released pipeline end to end; two layers, always; it can't be saved or explained."""
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
-        coders = [ReleasedCoder(n) for n in self.neighbors]
+        coders = [ReleasedCoder(n) for n in self._or_preset("neighbors")]
         return ReleasedNetwork(dictionaries, coders, SpatialPyramid(self._or_preset("pyramid")))
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:

@@ -56,7 +56,7 @@ def train(
     atoms_per_class: options.AtomsPerClass = "15",
     layers: options.Layers = None,
     deeper_atoms: options.DeeperAtoms = "64",
-    neighbors: options.Neighbors = "15,10",
+    neighbors: options.Neighbors = None,
     coder: options.TheCoder = None,
     beta: options.Beta = None,
     C: options.C = None,

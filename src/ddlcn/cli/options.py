@@ -190,6 +190,7 @@ Neighbors = Annotated[
         give="whole numbers from 1, as in 15,10",
         metavar="N,…",
         help="Nearest atoms in a code, for each layer.",
+        show_default="by preset",
     ),
 ]
 TheCoder = Annotated[

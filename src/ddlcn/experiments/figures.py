@@ -16,7 +16,7 @@ from ddlcn.experiments.results import Key, Results
 from ddlcn.experiments.tables import train
 from ddlcn.images import read_grey
 
-_MOST_PANELS = 15
+_MOST_PANELS, _MOST_CURVES = 15, 10
 # axis of a figure: what tells its panels apart, what tells its curves apart
 _AXES = {
     "p": ("t", "q", "images per class for the dictionary, p"),
@@ -32,6 +32,7 @@ def all_figures(
     for dataset in results.classes:
         for axis in _AXES:
             yield from _curves(results, dataset, axis)
+        yield from _rivals(results, dataset)
         yield from _confusions(results, dataset)
         yield from _best_classes(results, dataset, data)
         yield from _times(results, dataset)
@@ -69,6 +70,31 @@ def _curves(results: Results, dataset: str, axis: str) -> Iterator[tuple[str, st
         axes[0].set_ylabel("accuracy, %")
         axes[0].legend(fontsize="x-small")
         yield f"{_slug(dataset, method)}-{axis}", f"{dataset}, {method}: accuracy against {words}", figure
+
+
+def _rivals(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
+    """Accuracy against t with the 95 % interval, a curve for each method and setting."""
+    curves: dict[str, list[Key]] = {}
+    for key in results.rows:
+        if key.dataset == dataset and not key.leak and isinstance(key.t, int):
+            curves.setdefault(f"{key.method} {key.setting}".strip(), []).append(key)
+    curves = {name: sorted(keys, key=lambda key: key.t) for name, keys in curves.items() if len(keys) > 2}
+    methods = {keys[0].method for keys in curves.values()}
+    if len(methods) < 2 or len(curves) > _MOST_CURVES:
+        return
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for name, keys in curves.items():
+        means = [results.mean(key) for key in keys]
+        heights, errors = [mean.mean for mean in means], [mean.half for mean in means]
+        axes.errorbar([key.t for key in keys], heights, errors, marker="o", markersize=4, label=name)
+    ticks = sorted({key.t for keys in curves.values() for key in keys})
+    axes.set(xlabel=_AXES["t"][-1], ylabel="accuracy, %", xscale="log")
+    axes.set_xticks(ticks, list(map(str, ticks)))
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.legend()
+    yield f"{_slug(dataset)}-methods", f"{dataset}: accuracy against {_AXES['t'][-1]}, by method", figure
 
 
 def _confusions(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
@@ -132,7 +158,8 @@ def _times(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
     names = [f"{method} {label(p, q) if q else ''}" for method, p, q in keys]
     figure = Figure(figsize=(7, 0.8 + 0.3 * len(keys)), layout="constrained")
     axes = figure.subplots()
-    axes.barh(names, [results.ms(key) for key in keys.values()])
+    axes.plot([results.ms(key) for key in keys.values()], names, "o")  # a bar would need a zero to stand on
+    axes.grid(alpha=0.3)
     axes.invert_yaxis()
     axes.set(xlabel="ms per test image, from file to label", xscale="log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
