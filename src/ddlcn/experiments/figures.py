@@ -74,21 +74,21 @@ def _curves(results: Results, dataset: str, axis: str) -> Iterator[tuple[str, st
 
 def _rivals(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
     """Accuracy against t with the 95 % interval, a curve for each method and setting."""
-    curves: dict[str, list[Key]] = {}
+    curves: dict[str, dict[int, Key]] = {}
     for key in results.rows:
         if key.dataset == dataset and not key.leak and isinstance(key.t, int):
-            curves.setdefault(f"{key.method} {key.setting}".strip(), []).append(key)
-    curves = {name: sorted(keys, key=lambda key: key.t) for name, keys in curves.items() if len(keys) > 2}
-    methods = {keys[0].method for keys in curves.values()}
+            curves.setdefault(f"{key.method} {key.setting}".strip(), {})[key.t] = key
+    curves = {name: dict(sorted(keys.items())) for name, keys in curves.items() if len(keys) > 2}
+    methods = {key.method for keys in curves.values() for key in keys.values()}
     if len(methods) < 2 or len(curves) > _MOST_CURVES:
         return
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for name, keys in curves.items():
-        means = [results.mean(key) for key in keys]
+        means = [results.mean(key) for key in keys.values()]
         heights, errors = [mean.mean for mean in means], [mean.half for mean in means]
-        axes.errorbar([key.t for key in keys], heights, errors, marker="o", markersize=4, label=name)
-    ticks = sorted({key.t for keys in curves.values() for key in keys})
+        axes.errorbar(list(keys), heights, errors, marker="o", markersize=4, label=name)
+    ticks = sorted(set().union(*curves.values()))
     axes.set(xlabel=_AXES["t"][-1], ylabel="accuracy, %", xscale="log")
     axes.set_xticks(ticks, list(map(str, ticks)))
     axes.minorticks_off()
