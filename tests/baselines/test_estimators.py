@@ -7,6 +7,7 @@ from ddlcn.baselines.bayesian import BayesianDictionary
 from ddlcn.baselines.copar import COPAR
 from ddlcn.baselines.fddl import FDDL
 from ddlcn.baselines.ksvd import LabelConsistentKSVD
+from ddlcn.baselines.pairs import DictionaryPairs
 from ddlcn.baselines.representation import RepresentationClassifier
 from ddlcn.baselines.rrc import RobustCoding
 
@@ -20,6 +21,7 @@ from ddlcn.baselines.rrc import RobustCoding
         BayesianDictionary(False, 3, 3, sweeps=4),
         BayesianDictionary(True, 3, 3, sweeps=4),
         LabelConsistentKSVD(3, 3),
+        DictionaryPairs(2),
         RobustCoding(turns=1),
     ]
 )

@@ -32,9 +32,7 @@ def test_it_beats_chance_by_far(name, pictures):
     assert np.mean(predicted == truth) > 0.7
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in RIVALS if n not in (*NEED_TORCH, "dpl", "llc", "llc-30", "llc-70")]
-)
+@pytest.mark.parametrize("name", [n for n in RIVALS if n not in (*NEED_TORCH, "llc", "llc-30", "llc-70")])
 def test_too_much_is_refused_before_it_is_held(name, pictures, monkeypatch):
     """All but methods that hold little more than their images do."""
     monkeypatch.setattr(memory, "LARGEST", 0)

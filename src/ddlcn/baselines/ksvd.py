@@ -14,7 +14,6 @@ from __future__ import annotations
 from types import ModuleType
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ddlcn.baselines.inputs import unit_rows
 from ddlcn.baselines.memory import check_codes
@@ -98,7 +97,7 @@ class LabelConsistentKSVD(ScoringClassifier):
     def _ksvd(self, Y: np.ndarray, D: np.ndarray, passes: int) -> np.ndarray:
         if passes == 0:
             return D
-        learner = _dictlearn().DictionaryLearning(
+        learner = the_dictlearn().DictionaryLearning(
             len(D),
             n_nonzero_coefs=min(self.sparsity, len(D)),
             max_iter=passes,
@@ -113,7 +112,7 @@ class LabelConsistentKSVD(ScoringClassifier):
 
 def incoherent_ksvd(Y: np.ndarray, n_atoms: int, sparsity: int, random_state: int) -> np.ndarray:
     """Atoms that K-SVD learns on the rows of Y, kept apart by a penalty on (d_i·d_jᵀ)²; 5 passes."""
-    learner = _dictlearn().DictionaryLearning(
+    learner = the_dictlearn().DictionaryLearning(
         min(n_atoms, len(Y)),
         n_nonzero_coefs=min(sparsity, n_atoms, Y.shape[1]),
         coherence_gamma=0.1,
@@ -125,7 +124,7 @@ def incoherent_ksvd(Y: np.ndarray, n_atoms: int, sparsity: int, random_state: in
 
 def omp_codes(Y: np.ndarray, D: np.ndarray, sparsity: int) -> np.ndarray:
     """Orthogonal matching pursuit: codes of at most so many entries of the rows of Y over the rows of D."""
-    return _dictlearn().sparse_encode(Y, D, algorithm="omp", n_nonzero_coefs=min(sparsity, *D.shape))
+    return the_dictlearn().sparse_encode(Y, D, algorithm="omp", n_nonzero_coefs=min(sparsity, *D.shape))
 
 
 def ridge_fit(X: np.ndarray, Y: np.ndarray, penalty: float) -> np.ndarray:
@@ -138,18 +137,8 @@ def ridge_fit(X: np.ndarray, Y: np.ndarray, penalty: float) -> np.ndarray:
     return np.linalg.solve(X.T @ X + penalty * np.eye(X.shape[1]), X.T @ Y)
 
 
-def dictionary_pairs(atoms_per_class: int, random_state: int) -> BaseEstimator:
-    """dictlearn's projective dictionary pair learning (Gu, Zhang, Zuo, Feng, NIPS 2014).
-
-    min over P, D of Σ_k ‖Y_k − D_k P_k Y_k‖² + λ‖P_k Ȳ_k‖², where Ȳ_k are the samples of all other classes.
-    """
-    _dictlearn()
-    from dictlearn.classification import DPLClassifier
-
-    return DPLClassifier(atoms_per_class, random_state=random_state)
-
-
-def _dictlearn() -> ModuleType:
+def the_dictlearn() -> ModuleType:
+    """The package, or an error that says how to get it."""
     try:
         import dictlearn
     except ImportError:

@@ -29,8 +29,9 @@ from ddlcn.baselines.copar import COPAR
 from ddlcn.baselines.fddl import FDDL
 from ddlcn.baselines.hmp import MultipathFeatures
 from ddlcn.baselines.inputs import GradientHistograms, Pixels, RandomFaces
-from ddlcn.baselines.ksvd import LabelConsistentKSVD, dictionary_pairs
+from ddlcn.baselines.ksvd import LabelConsistentKSVD
 from ddlcn.baselines.networks import FrozenFeatures, SmallCNN
+from ddlcn.baselines.pairs import DictionaryPairs
 from ddlcn.baselines.pcanet import PCANet
 from ddlcn.baselines.released import ReleasedClassifier
 from ddlcn.baselines.representation import RepresentationClassifier
@@ -163,7 +164,7 @@ METHODS: dict[str, Method] = {
     "dbdl": Method("Bayesian dictionary, then its classifier", _bayesian(joint=False), "q"),
     "jbdc": Method("Bayesian dictionary and classifier together", _bayesian(joint=True), "q"),
     "csdl-src": Method("SRC over q learnt faces a person, on square roots of pixels", _csdl, "q"),
-    "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: dictionary_pairs(q, seed)), "q"),
+    "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: DictionaryPairs(q, random_state=seed)), "q"),
     "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
     "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
     "m-hmp": Method("matching pursuit along two paths", _features(MultipathFeatures), ""),

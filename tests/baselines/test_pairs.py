@@ -1,0 +1,61 @@
+"""dictlearn's dictionary pairs are where the objective of DPL has no slope."""
+
+import numpy as np
+import pytest
+
+from ddlcn import DDLCNError
+from ddlcn.baselines import memory
+from ddlcn.baselines.pairs import DictionaryPairs
+
+pytest.importorskip("dictlearn")
+TAU, THETA, GAMMA = 0.05, 0.003, 1e-4  # dictlearn's
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    X, y, *_ = digits
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    return DictionaryPairs(4, passes=500).fit(X, y), X, y
+
+
+def objective(model, X, y, pairs):
+    """The problem as the module states it, codes at their best for the pairs given."""
+    total = 0.0
+    for k, (P, D) in enumerate(pairs):
+        Y, others = X[y == k], X[y != k]
+        A = (Y @ D.T + TAU * Y @ P) @ np.linalg.inv(D @ D.T + TAU * np.eye(len(D)))
+        total += ((Y - A @ D) ** 2).sum() + TAU * ((Y @ P - A) ** 2).sum()
+        total += THETA * ((others @ P) ** 2).sum() + GAMMA * (P**2).sum()
+    return total
+
+
+def test_no_small_step_lowers_the_objective(fitted):
+    model, X, y = fitted
+    best, rng = objective(model, X, y, model.pairs_), np.random.default_rng(0)
+    for _ in range(200):
+        pairs = []
+        for P, D in model.pairs_:
+            D = D + 1e-3 * rng.normal(size=D.shape)
+            D /= np.maximum(np.linalg.norm(D, axis=1, keepdims=True), 1)  # stays allowed
+            pairs.append((P + 1e-3 * rng.normal(size=P.shape), D))
+        assert objective(model, X, y, pairs) > best * (1 - 1e-4)
+
+
+def test_atoms_are_no_longer_than_one(fitted):
+    for _, D in fitted[0].pairs_:  # to the tolerance of dictlearn's ADMM
+        assert np.linalg.norm(D, axis=1).max() < 1.005
+
+
+def test_the_best_synthesis_wins(fitted, digits):
+    model, others, truth = fitted[0], digits[2], digits[3]
+    others = others / np.linalg.norm(others, axis=1, keepdims=True)
+    errors = [[np.linalg.norm(x - D.T @ (P.T @ x)) for P, D in model.pairs_] for x in others]
+    predicted = model.predict(others)
+    np.testing.assert_array_equal(predicted, np.argmin(errors, axis=1))
+    assert np.mean(predicted == truth) > 0.85
+
+
+def test_too_much_is_refused_before_it_is_held(digits, monkeypatch):
+    monkeypatch.setattr(memory, "LARGEST", 10_000)
+    with pytest.raises(DDLCNError, match="give fewer of either"):
+        DictionaryPairs(2).fit(*digits[:2])
