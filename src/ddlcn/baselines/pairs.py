@@ -2,8 +2,8 @@
 
     min over P, D, A of  Σ_k ‖Y_k − A_k D_k‖² + τ‖Y_k P_k − A_k‖² + θ‖Ȳ_k P_k‖² + γ‖P_k‖²
 
-subject to ‖d‖₂ ≤ 1 for the rows d of D_k, where Ȳ_k are the samples of all other classes. A test sample's code
-is a product, y P_k, and the class that synthesises it best, by y P_k D_k, wins. Learnt by dictlearn, with its
+subject to ‖d‖₂ ≤ 1 for the rows d of D_k, where Ȳ_k are the samples of all other classes. A test sample
+has the code y P_k, and the class that synthesises it best, by y P_k D_k, wins. Learnt by dictlearn, with its
 τ, θ and γ. Gu, Zhang, Zuo, Feng: Projective dictionary pair learning for pattern classification, NIPS 2014.
 """
 
