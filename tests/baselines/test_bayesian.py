@@ -91,3 +91,12 @@ def test_same_seed_same_draws(digits):
 def test_senseless_parameters_are_named(digits):
     with pytest.raises(DDLCNError, match="sweeps"):
         BayesianDictionary(sweeps=0).fit(*digits[:2])
+
+
+def test_it_does_not_start_from_every_sample(digits):
+    """Then samples would be their own codes, and the classifier would know nothing of others."""
+    X, y, others, truth = digits
+    fitted = BayesianDictionary(atoms_per_class=100, sparsity=10).fit(X, y)
+    assert len(fitted.atoms_) <= 2 * len(X) / 3
+    few = BayesianDictionary(atoms_per_class=10, sparsity=10).fit(X, y)
+    assert fitted.score(others, truth) > few.score(others, truth) - 0.1

@@ -37,7 +37,7 @@ class BayesianDictionary(ScoringClassifier):
     joint : bool
         Draw the classifier together with the dictionary.
     atoms_per_class : int
-        Training rows of each class that atoms start from.
+        Training rows of each class that atoms start from; no more than two thirds of the smallest class.
     sparsity : int
         Entries of a test sample's code.
     sweeps : int
@@ -70,7 +70,9 @@ class BayesianDictionary(ScoringClassifier):
             raise DDLCNError(f"sweeps={self.sweeps}, sparsity={self.sparsity}: give at least 2 and 1")
         rng = np.random.default_rng(self.random_state)
         Y, H = unit_rows(X), np.eye(len(self.classes_))[codes]
-        first = draw(codes, self.atoms_per_class, self.random_state)
+        # samples that are atoms themselves have codes of one entry, from which no classifier can be learnt
+        most = max(1, 2 * int(np.bincount(codes).min()) // 3)
+        first = draw(codes, min(self.atoms_per_class, most), self.random_state)
         D, owners = Y[first], codes[first]
         check_codes(len(Y), len(D))
         A = np.zeros((len(Y), len(D)))
