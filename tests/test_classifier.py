@@ -1,5 +1,7 @@
 """The classifier as scikit-learn's world uses it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -135,6 +137,22 @@ def test_probabilities_are_calibrated_and_in_the_order_of_scores(digits):
     assert_array_equal(probabilities.argsort(axis=1), scores.argsort(axis=1))
     confidence = probabilities.max(axis=1).mean()
     assert abs(confidence - model.score(images[1::2], labels[1::2])) < 0.1
+
+
+def test_memory_of_predicting_does_not_grow_with_the_images(digits):
+    images, labels = digits
+    model = DDLCNClassifier(**SMALL, n_jobs=1).fit(images, labels)
+    model.predict(images)  # so that what is made once is there
+
+    def peak(times):
+        many = np.tile(images, (times, 1, 1))
+        tracemalloc.start()
+        model.predict(many)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(16) < 1.5 * peak(2)
 
 
 def test_fewer_images_than_asked_and_more_atoms_than_descriptors(digits):
