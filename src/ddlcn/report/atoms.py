@@ -95,7 +95,7 @@ def atom_class(model: DDLCNClassifier, atom: int) -> Any:
 def _nearest_in(model: DDLCNClassifier, image: Any, atoms: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
     """Distance and pixels of the patch of an image that is nearest to each atom."""
     grey = seen(model, image)
-    values, positions, _, sizes = model.descriptor_.transform(grey)
+    values, positions, _, sizes = model.descriptor_.transform(image, model.value_range_)
     distances = (values**2).sum(axis=1)[:, None] - 2 * values @ atoms.T  # less ‖atom‖², the same for all
     best = distances.argmin(axis=0)
     return distances.min(axis=0), [patch(grey, positions[i], int(sizes[i])) for i in best]
