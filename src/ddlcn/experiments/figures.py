@@ -11,12 +11,11 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from ddlcn.errors import DDLCNError
 from ddlcn.experiments.datasets import load_dataset
-from ddlcn.experiments.grid import label
 from ddlcn.experiments.results import Key, Results
 from ddlcn.experiments.tables import train
 from ddlcn.images import read_grey
 
-_MOST_PANELS, _MOST_CURVES = 15, 10
+_MOST_PANELS, _MOST_CURVES, _MOST_TIMES = 15, 10, 40
 # axis of a figure: what tells its panels apart, what tells its curves apart
 _AXES = {
     "p": ("t", "q", "images per class for the dictionary, p"),
@@ -93,7 +92,7 @@ def _rivals(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]
     axes.set_xticks(ticks, list(map(str, ticks)))
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(loc="lower right")
     yield f"{_slug(dataset)}-methods", f"{dataset}: accuracy against {_AXES['t'][-1]}, by method", figure
 
 
@@ -153,9 +152,9 @@ def _times(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
     for key in results.rows:
         if key.dataset == dataset and not key.leak:
             keys[key.method, key.p, key.q] = key
-    if len(keys) > 30 or not keys:
+    if len(keys) > _MOST_TIMES or not keys:
         return
-    names = [f"{method} {label(p, q) if q else ''}" for method, p, q in keys]
+    names = [f"{key.method} {key.setting}" for key in keys.values()]
     figure = Figure(figsize=(7, 0.8 + 0.3 * len(keys)), layout="constrained")
     axes = figure.subplots()
     axes.plot([results.ms(key) for key in keys.values()], names, "o")  # a bar would need a zero to stand on
