@@ -55,6 +55,6 @@ def test_a_fault_would_be_noticed(tmp_path, monkeypatch):
     with pytest.raises(KeyError):
         run("image", tmp_path, b"")
     monkeypatch.setattr(targets, "MEGABYTES", 90)
-    monkeypatch.setitem(targets.TARGETS, "image", lambda folder, data: b"x" * (100 << 20))
+    monkeypatch.setitem(targets.TARGETS, "image", lambda folder, data: b"x" * (300 << 20))
     with pytest.raises(AssertionError, match="MB"):
         run("image", tmp_path, b"")
