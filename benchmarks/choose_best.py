@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from ddlcn.baselines.registry import get_method
-from ddlcn.experiments.datasets import load_dataset
+from ddlcn.experiments.datasets import load_dataset, own_test_rows
 from ddlcn.experiments.protocols import draw_split
 from ddlcn.images import read_grey, value_range
 
@@ -59,11 +59,10 @@ def moved(grey: np.ndarray) -> list[np.ndarray]:
 
 
 def drawn(name: str, data: Path | None, draw: int) -> list[Any]:
-    """Images that train and their labels, images that are held out and theirs."""
+    """Images that train and their labels, images that are held out and theirs; no test image is looked at."""
     t, per_class, most, *_ = DATA[name]
     images = load_dataset(name, data)
-    own_test = np.arange(60_000, 70_000) if t is None else None
-    rows = draw_split(images, t, None, split=0, own_test=own_test).train  # the rest is never looked at
+    rows = draw_split(images, t, None, split=0, own_test=own_test_rows(name, images)).train
     rows = np.random.default_rng(draw).permutation(rows)
     train = np.concatenate([rows[images.target[rows] == c][:per_class] for c in np.unique(images.target)])
     limits, parts = value_range(images.images), []

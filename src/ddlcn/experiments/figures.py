@@ -164,6 +164,7 @@ def _times(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelsize="x-small")
     yield f"{_slug(dataset)}-time", f"{dataset}: time per test image", figure
 
 
