@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ddlcn import cluster, model_file, units
+from ddlcn import cluster, copies, model_file, units
 from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
 from ddlcn.images import value_range
@@ -24,7 +24,7 @@ from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.sift import DenseSIFT
-from ddlcn.layers.svm import LinearSVM
+from ddlcn.layers.svm import C_GRID, LinearSVM
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.presets import get_preset
 from ddlcn.progress import Stopwatch, track
@@ -64,6 +64,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Pool plain minima beside the maxima.
     power : float, optional
         Exponent on the size of codes before pooling; 0.5 lets small codes count for more.
+    copies : "none", "mirrored", "moved" or "cv", optional
+        Copies of training images that train beside them: mirrored, or shifted, turned and scaled a little;
+        "cv" tries each kind on held-out training images. Dictionaries are learnt without them.
     C : float or "cv", optional
         Weight of errors in the SVM, or "cv" to choose it by cross-validation on the training images.
     expand : bool
@@ -85,8 +88,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     network_ : Network
         The learnt dictionaries and their coders.
     svm_ : LinearSVM
+    copies_ : str
+        The kind of copies that trained beside the images.
     n_train_ : int
-        How many images it was trained on.
+        How many images it was trained on, copies not counted.
     timings_ : dict
         Seconds by stage of `fit`.
 
@@ -113,6 +118,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         pyramid: tuple[int, ...] | None = None,
         min_channel: bool | None = None,
         power: float | None = None,
+        copies: str | None = None,
         C: float | str | None = None,
         expand: bool = False,
         image_shape: tuple[int, ...] | None = None,
@@ -132,6 +138,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.pyramid = pyramid
         self.min_channel = min_channel
         self.power = power
+        self.copies = copies
         self.C = C
         self.expand = expand
         self.image_shape = image_shape
@@ -151,11 +158,11 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------- training
 
     def fit(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
-        """Learn from images and their labels `y`, one each: `learn`, `transform`, `train`, in that order."""
+        """Learn from images and their labels `y`: `learn`, `transform`, `augment`, `train`, in that order."""
         self.learn(images, y)
         with self.timings_.time("coding"):
             rows = self._rows(self._images(images), self._store())
-        return self.train(rows, y)
+        return self.train(*self.augment(images, rows, y))
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
         """Learn the dictionaries alone, which is all that `transform` needs.
@@ -169,6 +176,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.descriptor_ = clone(self._or_preset("descriptor"))
         self.value_range_ = value_range(images)
         self.timings_ = Stopwatch()
+        self.copies_ = "none"
         with one_blas_thread(), self.timings_.time("dictionaries"):
             dictionaries = [self._learn_first_layer(images, codes) if first_layer is None else first_layer]
             for depth, n_atoms in enumerate(self.deeper_atoms, start=1):
@@ -178,27 +186,45 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.network_ = self._network(dictionaries)
         return self
 
-    def train(self, rows: csr_array | StoredRows, y: ArrayLike) -> DDLCNClassifier:
-        """Train the SVM alone, on rows that `transform` gave."""
+    def augment(
+        self, images: Any, rows: csr_array | StoredRows, y: ArrayLike
+    ) -> tuple[csr_array | StoredRows, np.ndarray, np.ndarray]:
+        """Put rows of changed copies of training images after their own, if `copies` says so.
+
+        Returns rows, labels, and of each row the number of the row whose copy it is, or its own: what `train`
+        takes. The arrays of `rows` grow in place, so don't use it again.
+        """
+        images, labels = self._training_images(images, y)
+        with self.timings_.time("copies"):
+            codes = np.unique(labels, return_inverse=True)[1]
+            self.copies_ = self._choose_copies(images, rows, codes)
+            return self._with_copies(images, rows, labels)
+
+    def train(
+        self, rows: csr_array | StoredRows, y: ArrayLike, origins: np.ndarray | None = None
+    ) -> DDLCNClassifier:
+        """Train the SVM alone, on rows that `transform` or `augment` gave."""
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
-        self.n_train_ = len(codes)
+        origins = np.arange(len(codes)) if origins is None else origins
+        self.n_train_ = int((origins == np.arange(len(codes))).sum())
         with self.timings_.time("svm"):
             C = self._or_preset("C")
             self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
             for _ in track("Training", [None], total=1):
-                self.svm_.fit(rows, codes)
+                self.svm_.fit(rows, codes, origins)
             self.svm_.classes_ = self.classes_
         if isinstance(rows, StoredRows):
-            units.remember(rows, codes, self.svm_)
+            units.remember(rows, codes, origins, self.svm_)
         return self
 
     def grow(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Add images, of known classes or of new ones, to a model that was trained with its `store`.
 
-        Dictionaries stay, so only the new images are coded; the SVM is trained on all rows, old and new. That
-        is, bit for bit, `learn` on the old images and `train` on the rows of all. It is not `fit` on all
-        images, whose dictionaries would know the new ones: for that, `fit` them all with the same store; it
-        learns only the dictionaries that changed, but must code all images anew.
+        Dictionaries stay, and so does the kind of copies, so only the new images are coded; the SVM is
+        trained on all rows, old and new. Without copies that is, bit for bit, `learn` on the old images and
+        `train` on the rows of all. It is not `fit` on all images, whose dictionaries would know the new ones:
+        for that, `fit` them all with the same store; it learns only the dictionaries that changed, but must
+        code all images anew.
         """
         check_is_fitted(self, "svm_")
         if self.store is None:
@@ -211,12 +237,50 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"labels of {labels.dtype}, but the model's are of {self.classes_.dtype}: give labels alike"
             )
         store = Store(self.store)
-        names, codes = units.trained_on(store, self.svm_)
+        names, codes, origins = units.trained_on(store, self.svm_)
         self.timings_ = Stopwatch()
         with self.timings_.time("coding"):
             new = self._rows(images, store)
+        with self.timings_.time("copies"):
+            new, labels, theirs = self._with_copies(images, new, labels)
         rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
-        return self.train(rows, np.concatenate([self.classes_[codes], labels]))
+        labels = np.concatenate([self.classes_[codes], labels])
+        return self.train(rows, labels, np.concatenate([origins, len(origins) + theirs]))
+
+    def _choose_copies(self, images: Any, rows: csr_array | StoredRows, codes: np.ndarray) -> str:
+        kind = self._or_preset("copies")
+        if kind == "cv":
+
+            def code(chosen: np.ndarray, changes: tuple[copies.Change, ...]) -> csr_array:
+                found = self._rows(units.take(images, chosen), self._store(), changes)
+                return found.load() if isinstance(found, StoredRows) else found
+
+            return copies.choose(rows, codes, code, self._fixed_C(), self.random_state, self.n_jobs)
+        if kind not in copies.KINDS:
+            known = ", ".join(map(repr, copies.KINDS))
+            raise DDLCNError(f'copies={kind!r}: unknown; choose one of {known} or "cv"')
+        return kind
+
+    def _with_copies(
+        self, images: Any, rows: csr_array | StoredRows, labels: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows of images, then those of their copies; the labels of all; and their origins."""
+        copied, changes = copies.deal(self.copies_, np.unique(labels, return_inverse=True)[1])
+        origins = np.concatenate([np.arange(len(labels)), copied])
+        if not changes:
+            return rows, labels, origins
+        chosen = units.take(images, copied)
+        if isinstance(rows, StoredRows):
+            more = self._rows(chosen, rows.store, changes)
+            rows = StoredRows(rows.store, rows.names + more.names, (len(origins), rows.shape[1]))
+        else:
+            rows = units.extended(rows, units.rows_in_turn(chosen, *self._work(), changes=changes))
+        return rows, labels[origins], origins
+
+    def _fixed_C(self) -> float:
+        """C where it is not what is being chosen."""
+        C = self._or_preset("C")
+        return C_GRID[len(C_GRID) // 2] if C == "cv" else C
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
         return Network(
@@ -243,8 +307,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         seeds, store = class_seeds(self.random_state, len(self.classes_)), self._store()
         images = images if store is None else units.findable(images)
         settings = (self.descriptor_, self.value_range_, self.atoms_per_class, self.l1_radius)
+        most = get_preset(self.preset).most_descriptors
         calls = [
-            (units.take(images, self._drawn(codes, c, seed)), *settings, seed) for c, seed in enumerate(seeds)
+            (units.take(images, self._drawn(codes, c, seed)), *settings, seed, most)
+            for c, seed in enumerate(seeds)
         ]
         found = units.results(store, "dictionary", units.learn_class, calls, self.n_jobs)
         return np.concatenate(list(track("Dictionaries", found, total=len(calls))))
@@ -309,12 +375,14 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Read a model written by `save`."""
         return model_file.load(cls, path)
 
-    def _rows(self, images: Sequence[Any], store: Store | None = None) -> Any:
+    def _rows(
+        self, images: Sequence[Any], store: Store | None = None, changes: tuple[copies.Change, ...] = ()
+    ) -> Any:
         if store is None:
-            return units.stacked(units.rows_in_turn(images, *self._work()))
-        return units.stored_rows_of(store, units.findable(images), *self._work())
+            return units.stacked(units.rows_in_turn(images, *self._work(), changes=changes))
+        return units.stored_rows_of(store, units.findable(images), *self._work(), changes=changes)
 
-    def _work(self) -> tuple[Any, ...]:
+    def _work(self) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:
         return self.descriptor_, self.value_range_, self.network_, self.n_jobs
 
     def _store(self) -> Store | None:

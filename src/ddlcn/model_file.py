@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from ddlcn import model_claims
+from ddlcn.copies import KINDS
 from ddlcn.errors import DDLCNError, ModelFileError
 from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from ddlcn.layers.network import Network
@@ -57,6 +58,7 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "classes_dtype": model.classes_.dtype.str,
         "value_range": model.value_range_,
         "n_train": model.n_train_,
+        "copies": model.copies_,
         "n_features_in": getattr(model, "n_features_in_", None),
         "svm": {"C": svm.C_, "scale": svm.scale_, "duality_gap": svm.duality_gap_.tolist()},
     }
@@ -171,6 +173,8 @@ def _restore(
     low, high = header["value_range"]
     model.value_range_ = float(low), float(high)
     model.n_train_ = header["n_train"]
+    model.copies_ = header.get("copies", "none")
+    _expect(model.copies_ in KINDS, "its copies are of no known kind")
     if header["n_features_in"] is not None:
         model.n_features_in_ = header["n_features_in"]
     model.timings_ = Stopwatch()

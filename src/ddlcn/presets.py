@@ -19,7 +19,9 @@ class Preset:
     beta: float = 0.01
     min_channel: bool = False
     power: float = 1.0
+    copies: str = "none"
     C: float | str = 1.0
+    most_descriptors: int = 100_000  # that the dictionary of a class is learnt on
 
 
 PRESETS = {
@@ -34,7 +36,9 @@ PRESETS = {
         beta=0.05,
         min_channel=True,
         power=0.5,
+        copies="cv",
         C="cv",
+        most_descriptors=20_000,
     ),
 }
 

@@ -15,7 +15,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import csr_array
 
+from ddlcn.copies import Change
 from ddlcn.errors import DDLCNError
+from ddlcn.images import read_grey
 from ddlcn.layers.dictionary import L1BallDictionary
 from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
@@ -28,7 +30,6 @@ from ddlcn.store import Shared, Store, fingerprint
 
 _IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
 _MOST_IMAGES = 256  # images a unit of a store
-_MOST_DESCRIPTORS = 100_000  # a class's dictionary is learnt on no more than these, evenly drawn
 
 
 def learn_class(
@@ -38,9 +39,10 @@ def learn_class(
     n_atoms: int,
     l1_radius: float,
     seed: int,
+    most_descriptors: int,
 ) -> np.ndarray:
-    """The dictionary of one class (Eq. 2)."""
-    most = max(1, _MOST_DESCRIPTORS // len(images))
+    """The dictionary of one class (Eq. 2), learnt on no more than so many descriptors, evenly drawn."""
+    most = max(1, most_descriptors // len(images))
     parts = []
     for image in images:
         values = descriptor.transform(image, value_range).values
@@ -49,10 +51,18 @@ def learn_class(
 
 
 def code_images(
-    images: Sequence[Any], descriptor: DenseSIFT, value_range: tuple[float, float], network: Network
+    images: Sequence[Any],
+    descriptor: DenseSIFT,
+    value_range: tuple[float, float],
+    network: Network,
+    changes: tuple[Change, ...] = (),
 ) -> csr_array:
-    """The features of some images, a sparse row each."""
-    return network.rows(descriptor.transform(image, value_range) for image in images)
+    """The features of some images, a sparse row each; with changes, one each, those of copies."""
+    if not changes:
+        return network.rows(descriptor.transform(image, value_range) for image in images)
+    read = (read_grey(image, value_range=value_range) for image in images)
+    copies = (change.of(grey) for grey, change in zip(read, changes, strict=True))
+    return network.rows(descriptor.transform(copy) for copy in copies)
 
 
 def results(
@@ -76,21 +86,33 @@ def rows_in_turn(
     value_range: tuple[float, float],
     network: Network,
     n_jobs: int | None,
+    changes: tuple[Change, ...] = (),
 ) -> Iterator[csr_array]:
-    """The features of all images, some at a time."""
-    calls = [(part, descriptor, value_range, network) for part in _parts(images, _IMAGES_AT_ONCE)]
+    """The features of all images, or of copies of them, some at a time."""
+    parts = zip(_parts(images, size := _IMAGES_AT_ONCE), _parts(changes, size, len(images)), strict=True)
+    calls = [(part, descriptor, value_range, network, change) for part, change in parts]
+    found = results(None, "", code_images, calls, n_jobs)
     with one_blas_thread():
-        yield from track("Coding", results(None, "", code_images, calls, n_jobs), total=len(calls))
+        yield from track(_stage(changes), found, total=len(calls))
 
 
 def stacked(parts: Iterator[csr_array]) -> csr_array:
-    """Rows of all parts; arrays grow in place, so that nothing is held twice.
+    """Rows of all parts.
 
     >>> stacked(csr_array([[0, n]]) for n in (5, 6)).toarray().tolist()
     [[0, 5], [0, 6]]
     """
     first = next(parts)
-    arrays, lengths = (first.indices.copy(), first.data.copy()), [np.diff(first.indptr)]
+    own = (first.data.copy(), first.indices.copy(), first.indptr)
+    return extended(csr_array(own, shape=first.shape), parts)
+
+
+def extended(first: csr_array, parts: Iterator[csr_array]) -> csr_array:
+    """Rows and more rows; the arrays of the first grow in place, so that nothing is held twice.
+
+    `first` is used up: nobody else may hold its arrays.
+    """
+    arrays, lengths = tuple(map(_owned, (first.indices, first.data))), [np.diff(first.indptr)]
     for part in parts:
         for array, more in zip(arrays, (part.indices, part.data), strict=True):
             array.resize(len(array) + len(more), refcheck=False)
@@ -109,34 +131,37 @@ def stored_rows_of(
     value_range: tuple[float, float],
     network: Network,
     n_jobs: int | None,
+    changes: tuple[Change, ...] = (),
 ) -> StoredRows:
-    """The features of all images, in a store."""
+    """The features of all images, or of copies of them, in a store."""
     size = min(
         _MOST_IMAGES, max(_IMAGES_AT_ONCE, -(-len(images) // 64))
     )  # small sets too are worth sharing out
     settings = (network.coders, network.pyramid, network.min_channel, network.expand, network.power)
     atoms = [store.keep(atoms) for atoms in network.dictionaries]
     shared = Shared(_load_network, store, atoms, *settings, made=network)
-    calls = [(part, descriptor, value_range, shared) for part in _parts(images, size)]
-    names = list(track("Coding", store.finish("rows", code_images, calls, n_jobs), total=len(calls)))
+    parts = zip(_parts(images, size), _parts(changes, size, len(images)), strict=True)
+    calls = [(part, descriptor, value_range, shared, change) for part, change in parts]
+    found = store.finish("rows", code_images, calls, n_jobs)
+    names = list(track(_stage(changes), found, total=len(calls)))
     return StoredRows(store, names, (len(images), network.n_features))
 
 
-def remember(rows: StoredRows, codes: np.ndarray, svm: LinearSVM) -> None:
+def remember(rows: StoredRows, codes: np.ndarray, origins: np.ndarray, svm: LinearSVM) -> None:
     """Keep, beside the rows that an SVM was trained on, which they are; the SVM itself is the key."""
     names = np.frombuffer("\n".join(rows.names).encode(), np.uint8)
-    rows.store.write(_training(svm), (names, codes))
+    rows.store.write(_training(svm), (names, codes, origins))
 
 
-def trained_on(store: Store, svm: LinearSVM) -> tuple[list[str], np.ndarray]:
-    """The units of rows that an SVM was trained on, and the classes of their rows."""
+def trained_on(store: Store, svm: LinearSVM) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """The units of rows that an SVM was trained on, and the classes and origins of their rows."""
     if _training(svm) not in store:
         raise DDLCNError(
             f"{store.path!r} does not hold the rows that this model was trained on: give the store of its "
             "training (ddlcn train --work), or train on all images"
         )
-    names, codes = store.read(_training(svm))
-    return names.tobytes().decode().split("\n"), codes
+    names, codes, origins = store.read(_training(svm))
+    return names.tobytes().decode().split("\n"), codes, origins
 
 
 def _training(svm: LinearSVM) -> str:
@@ -158,8 +183,17 @@ def take(images: Any, rows: np.ndarray) -> Any:
     return images[rows] if isinstance(images, np.ndarray) else [images[row] for row in rows]
 
 
-def _parts(images: Sequence[Any], size: int) -> list[Any]:
-    return [images[start : start + size] for start in range(0, len(images), size)]
+def _owned(array: np.ndarray) -> np.ndarray:
+    return array if array.flags.owndata else array.copy()
+
+
+def _stage(changes: tuple[Change, ...]) -> str:
+    return "Copies" if changes else "Coding"
+
+
+def _parts(values: Sequence[Any], size: int, length: int | None = None) -> list[Any]:
+    """Values in parts of a size; empty ones if there are no values for what has that length."""
+    return [values[start : start + size] for start in range(0, length or len(values), size)]
 
 
 def _load_network(

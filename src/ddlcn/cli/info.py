@@ -41,6 +41,7 @@ def _facts(path: Path, model: "DDLCNClassifier") -> dict[str, Any]:
         "format": read_format(path),
         "classes": model.classes_.tolist(),
         "n_train": model.n_train_,
+        "copies": model.copies_,
         "layers": [
             {
                 "atoms": len(atoms),
@@ -62,7 +63,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("model", f"{facts['model']}, {decimal(facts['bytes'])}, format {facts['format']}"),
         ("classes", f"{len(classes)}: {', '.join(classes[:12])}{', …' if len(classes) > 12 else ''}"),
-        ("trained on", f"{facts['n_train']} images"),
+        ("trained on", f"{facts['n_train']} images, copies: {facts['copies']}"),
         *((f"layer {depth}", _words(layer)) for depth, layer in enumerate(facts["layers"], start=1)),
         ("descriptor", _words(facts["descriptor"])),
         ("pyramid", " + ".join(f"{side}×{side}" for side in facts["pyramid"])),

@@ -142,7 +142,7 @@ class _Worker:
         model: Any = get_method(job.method).make(None, job.q, self.seed, self.n_jobs)
         plain = model.descriptor
         model.set_params(descriptor=self._remembered(plain))
-        key = repr((plain.get_params(), model.l1_radius))
+        key = repr((plain.get_params(), model.l1_radius, model.preset))
         atoms, before = first_layers.get(key, (None, 0.0))
         with _few_images_are_meant():
             model.learn(self._take(split.dictionary), self.images.target[split.dictionary], atoms)
@@ -155,11 +155,12 @@ class _Worker:
         model.descriptor_ = plain
         for job, split in jobs.items():
             train, test = (np.searchsorted(needed, rows) for rows in (split.train, split.test))
-            model.timings_.pop("svm", None)
+            given, target = self._take(split.train), self.images.target[split.train]
+            model.timings_.clear()
             with _few_images_are_meant():
-                model.train(features[train], self.images.target[split.train])
+                model.train(*model.augment(given, features[train], target))
             predicted = model.svm_.predict(features[test])
-            yield self._row(job, split, predicted, seconds | {"svm": model.timings_["svm"]}, model)
+            yield self._row(job, split, predicted, seconds | model.timings_, model)
 
     def _whole(self, job: Job, split: Split) -> dict[str, Any]:
         """A row of an estimator that only fits and predicts."""

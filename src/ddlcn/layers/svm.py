@@ -58,6 +58,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C_ : the C that was used
     duality_gap_ : the relative duality gap reached for each row of `coef_`
     scale_ : the factor that turns scores into calibrated log-odds, fitted on held-out rows
+    likelihood_ : the mean log-likelihood of those rows, at C_ and scale_; None if none could be held out
 
     Examples
     --------
@@ -82,8 +83,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: ArrayLike) -> LinearSVM:
-        """Train on the rows of `X` (dense, CSR, or in a store) with labels `y`."""
+    def fit(self, X: Any, y: ArrayLike, origins: np.ndarray | None = None) -> LinearSVM:
+        """Train on the rows of `X` (dense, CSR, or in a store) with labels `y`.
+
+        `origins` says of each row which one it is a copy of; others are their own. While C is chosen and
+        scores are calibrated, a copy trains only where its origin does, and none is held out.
+        """
         if isinstance(X, StoredRows):
             self.n_features_in_ = X.shape[1]
         else:
@@ -99,7 +104,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             raise DDLCNError(f'solver={self.solver!r}: choose "auto", "gram" or "coordinates"')
         problem = Problem(X, codes, self.solver, self.tol, self.random_state, self.n_jobs)
         with one_blas_thread():
-            self.C_, self.scale_ = self._choose(problem, codes, candidates)
+            self.C_, self.scale_, self.likelihood_ = self._choose(problem, codes, candidates, origins)
             self.coef_, self.intercept_, self.duality_gap_ = problem.solve(self.C_)
         if self.duality_gap_.max() > self.tol:
             warnings.warn(
@@ -111,21 +116,29 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self
 
     def _choose(
-        self, problem: Problem, codes: np.ndarray, candidates: tuple[float, ...]
-    ) -> tuple[float, float]:
-        """The candidate C with the best held-out accuracy, then likelihood; and the scale of its scores."""
-        folds = _folds(codes, np.random.RandomState(self.random_state))
-        held_out = folds >= 0
+        self,
+        problem: Problem,
+        codes: np.ndarray,
+        candidates: tuple[float, ...],
+        origins: np.ndarray | None,
+    ) -> tuple[float, float, float | None]:
+        """The candidate C with the best held-out accuracy, then likelihood; the scale of its scores; that."""
+        origins = np.arange(len(codes)) if origins is None else origins
+        own = origins == np.arange(len(codes))
+        folds = np.empty(len(codes), np.int64)
+        folds[own] = _folds(codes[own], np.random.RandomState(self.random_state))
+        folds = folds[origins]
+        held_out = own & (folds >= 0)
         if not held_out.any():
-            return candidates[len(candidates) // 2], 1.0
+            return candidates[len(candidates) // 2], 1.0, None
         results = []
         for C, found in zip(candidates, problem.held_out_scores(candidates, folds), strict=True):
-            scores = _both_sides(found[held_out])
+            scores = both_sides(found[held_out])
             scale, likelihood = _calibrate(scores, codes[held_out])
             accuracy = float((scores.argmax(axis=1) == codes[held_out]).mean())
             results.append((accuracy, likelihood, C, scale))
-        _, _, C, scale = max(results)
-        return C, scale
+        _, likelihood, C, scale = max(results)
+        return C, scale, likelihood
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances to the margins, a column for each class (one-dimensional for two classes)."""
@@ -149,11 +162,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def labels(self, scores: np.ndarray) -> np.ndarray:
         """Labels of scores given by `decision_function`."""
-        return self.classes_[_both_sides(scores).argmax(axis=1)]
+        return self.classes_[both_sides(scores).argmax(axis=1)]
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities of scores given by `decision_function`; their order is that of the scores."""
-        return softmax(self.scale_ * _both_sides(scores), axis=1)
+        return softmax(self.scale_ * both_sides(scores), axis=1)
 
 
 def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
@@ -172,7 +185,7 @@ def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     return folds
 
 
-def _both_sides(scores: np.ndarray) -> np.ndarray:
+def both_sides(scores: np.ndarray) -> np.ndarray:
     """A column of scores for each class; with two classes, half the score for one and against the other."""
     if scores.ndim == 2 and scores.shape[1] > 1:
         return scores

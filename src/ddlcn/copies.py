@@ -1,0 +1,118 @@
+"""Changed copies of training images, which train the SVM beside them.
+
+A face in a mirror is still that face, lit from the other side; a digit in a mirror is none. So the training
+images are asked what helps: on a sample of them each kind of copy trains an SVM without some, and the kind
+under which those are likeliest is taken. "none" is one of the kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import affine_transform
+from scipy.sparse import csr_array, vstack
+
+from ddlcn.layers.rows import StoredRows
+from ddlcn.layers.svm import LinearSVM
+
+_SAMPLE = 500  # images that kinds are judged on, by one copy of each
+_COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
+_MANY = 20_000  # images that need no copies, which would cost more than they gain
+
+
+class Change(NamedTuple):
+    """What makes a copy of an image: a mirror, or a move about its middle."""
+
+    mirror: bool = False
+    down: float = 0.0  # in shorter sides of the image
+    right: float = 0.0
+    turn: float = 0.0  # in degrees
+    scale: float = 1.0
+
+    def of(self, grey: np.ndarray) -> np.ndarray:
+        """The copy of a grey image; what comes in at a border is what was nearest to it.
+
+        >>> Change(right=1 / 3).of(np.eye(3, dtype=np.float32)).tolist()
+        [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+        """
+        if self.mirror:
+            return np.ascontiguousarray(grey[:, ::-1])
+        angle, middle = np.deg2rad(self.turn), (np.array(grey.shape) - 1) / 2
+        back = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) / self.scale
+        shift = middle + min(grey.shape) * np.array([self.down, self.right])
+        return affine_transform(grey, back, middle - back @ shift, order=1, mode="nearest")
+
+
+def _moves(by: float = 1 / 28, turn: float = 8.0, larger: float = 1.08) -> tuple[Change, ...]:
+    """To each side, turned one way; and turned the other way, larger or smaller."""
+    sides = [(0, by, 1), (0, -by, -1), (by, 0, -1), (-by, 0, 1)]
+    scales = [larger, 1 / larger, larger, 1 / larger]
+    return (
+        *(Change(down=down, right=right, turn=way * turn) for down, right, way in sides),
+        *(
+            Change(down=down, right=right, turn=-way * turn, scale=scale)
+            for (down, right, way), scale in zip(sides, scales, strict=True)
+        ),
+    )
+
+
+KINDS: dict[str, tuple[Change, ...]] = {
+    "none": (),
+    "mirrored": (Change(mirror=True),),
+    "moved": _moves(),
+}
+
+
+def choose(
+    rows: csr_array | StoredRows,
+    codes: np.ndarray,
+    code: Callable[[np.ndarray, tuple[Change, ...]], csr_array],
+    C: float,
+    seed: int | None,
+    n_jobs: int | None,
+) -> str:
+    """The kind of copies that makes held-out images likeliest; `code` gives the rows of changed images."""
+    if len(codes) > _MANY:
+        return "none"
+    sample = _sample(codes, seed)
+    own, found = rows[sample], {}
+    for kind in KINDS:
+        images, changes = deal(kind, codes[sample], most=1)
+        both = vstack([own, code(sample[images], changes)], format="csr") if changes else own
+        origins = np.concatenate([np.arange(len(sample)), images])
+        svm = LinearSVM(C, tol=1e-3, random_state=seed, n_jobs=n_jobs).fit(
+            both, codes[sample][origins], origins
+        )
+        if svm.likelihood_ is None:
+            return "none"  # no class has an image to spare
+        found[kind] = svm.likelihood_
+    return max(found, key=found.__getitem__)
+
+
+def deal(kind: str, codes: np.ndarray, most: int | None = None) -> tuple[np.ndarray, tuple[Change, ...]]:
+    """Copies of images of these classes: the number of each one's image, and its change.
+
+    The changes of a kind are dealt in turn within each class, so that none is a mark of a class.
+
+    >>> deal("mirrored", np.array([0, 1]))
+    (array([0, 1]), (Change(mirror=True), Change(mirror=True)))
+    """
+    changes, turn = KINDS[kind], np.argsort(np.argsort(codes, kind="stable"))
+    each = min(len(changes), max(1, _COPIES // len(codes)), most or len(changes))
+    dealt = [
+        (i, (turn[i] + n * len(changes) // each) % len(changes))
+        for i in range(len(codes))
+        for n in range(each)
+    ]
+    return np.array([i for i, _ in dealt], np.int64), tuple(changes[change] for _, change in dealt)
+
+
+def _sample(codes: np.ndarray, seed: int | None) -> np.ndarray:
+    """Some images, of each class its share, but three if it has them."""
+    rng, chosen = np.random.RandomState(seed), []
+    for c in range(codes.max() + 1):
+        own = rng.permutation(np.flatnonzero(codes == c))
+        chosen.append(own[: max(3, -(-len(own) * _SAMPLE // len(codes)))])
+    return np.sort(np.concatenate(chosen))
