@@ -184,6 +184,7 @@ class _Worker:
             **job._asdict(),
             "seed": self.seed,
             "layers": 1 + len(getattr(model, "deeper_atoms", ())),
+            "copies": getattr(model, "copies_", None),
             "images": {key: len(rows) for key, rows in split._asdict().items()},
             "accuracy": float((truth == predicted).mean()),
             "class_accuracy": [r / n if n else None for r, n in zip(right, count, strict=True)],
