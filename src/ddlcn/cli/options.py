@@ -14,6 +14,7 @@ from ddlcn.errors import DDLCNError
 Part = StrEnum("Part", ["train", "test"])
 Preset = StrEnum("Preset", ["best", "paper"])
 Coder = StrEnum("Coder", ["exact", "llc"])
+Copies = StrEnum("Copies", ["none", "mirrored", "moved", "cv"])
 Format = StrEnum("Format", ["table", "csv", "jsonl"])
 
 
@@ -208,6 +209,15 @@ Beta = Annotated[
         min=0,
         metavar="X",
         help="Price of far atoms (exact coder).",
+        rich_help_panel="Network",
+        show_default="by preset",
+    ),
+]
+TheCopies = Annotated[
+    Copies | None,
+    typer.Option(
+        "--copies",
+        help="Copies of the images to train on beside them; cv tries each kind on images held out.",
         rich_help_panel="Network",
         show_default="by preset",
     ),
