@@ -1,0 +1,177 @@
+"""Copies of training images: what a change does to pixels, who gets which, that held-out images decide."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+
+from ddlcn import DDLCNClassifier, DDLCNError, copies
+from ddlcn.copies import KINDS, Change, deal
+from ddlcn.layers.svm import LinearSVM, _calibrate, _folds
+
+SMALL = {"atoms_per_class": 2, "deeper_atoms": (4,), "C": 1.0}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = load_digits()
+    rows = np.concatenate([np.flatnonzero(data.target == c)[:12] for c in range(4)])
+    return data.images[rows], data.target[rows]
+
+
+# -------------------------------------------------------------------------------------------------- changes
+
+
+def _sampled(grey, change):
+    """Each pixel of the copy, looked up where it came from, by the four pixels around that place."""
+    height, width = grey.shape
+    angle, out = np.deg2rad(change.turn), np.empty_like(grey)
+    for row in range(height):
+        for column in range(width):
+            y = row - (height - 1) / 2 - change.down * min(grey.shape)
+            x = column - (width - 1) / 2 - change.right * min(grey.shape)
+            y, x = y * np.cos(angle) - x * np.sin(angle), y * np.sin(angle) + x * np.cos(angle)
+            y = np.clip(y / change.scale + (height - 1) / 2, 0, height - 1)
+            x = np.clip(x / change.scale + (width - 1) / 2, 0, width - 1)
+            top, left = min(int(y), height - 2), min(int(x), width - 2)
+            corners = grey[top : top + 2, left : left + 2]
+            out[row, column] = [1 - y + top, y - top] @ corners @ [1 - x + left, x - left]
+    return out
+
+
+@pytest.mark.parametrize("change", KINDS["moved"])
+def test_moves_look_up_where_pixels_came_from(change):
+    grey = np.random.default_rng(0).random((12, 9)).astype(np.float32)
+    assert_allclose(change.of(grey), _sampled(grey, change), atol=1e-5)
+
+
+def test_changes_that_need_no_arithmetic():
+    grey = np.random.default_rng(0).random((7, 7)).astype(np.float32)
+    assert_array_equal(Change(mirror=True).of(grey), grey[:, ::-1])
+    assert_allclose(Change(turn=90).of(grey), np.rot90(grey, -1), atol=1e-5)
+    assert_allclose(Change(down=2 / 7).of(grey)[2:], grey[:-2], atol=1e-5)
+    assert_allclose(Change(down=2 / 7).of(grey)[:2], grey[[0, 0]], atol=1e-5)
+
+
+def test_changes_are_dealt_evenly_within_each_class():
+    codes = np.tile(np.arange(8), 40)  # classes in turn, as many as there are moves
+    images, changes = deal("moved", codes)
+    assert len(images) == len(changes) == 6 * len(codes)  # 2,000 / 320
+    for c in range(8):
+        dealt = [changes.index(change) for i, change in zip(images, changes, strict=True) if codes[i] == c]
+        assert np.ptp(np.unique(dealt, return_counts=True)[1]) == 0
+        assert len(set(dealt)) == 8
+    for i in (0, 100):
+        assert len({change for own, change in zip(images, changes, strict=True) if own == i}) == 6
+
+
+@pytest.mark.parametrize(("n", "each"), [(10, 8), (250, 8), (700, 2), (5000, 1)])
+def test_many_images_get_few_copies(n, each):
+    assert len(deal("moved", np.zeros(n, int))[0]) == each * n
+    assert len(deal("mirrored", np.zeros(n, int))[0]) == n
+    assert len(deal("none", np.zeros(n, int))[0]) == 0
+
+
+# --------------------------------------------------------------------------------------------------- choice
+
+
+def _lopsided(seed=0):
+    """Digits of which any may be in a mirror, so that one that is may have no like among the others."""
+    data, rng = load_digits(), np.random.default_rng(seed)
+    rows = np.concatenate([np.flatnonzero(data.target == c)[:6] for c in (2, 3, 4, 7, 9)])
+    images = np.stack([image[:, :: rng.choice([-1, 1])] for image in data.images[rows]])
+    return images, data.target[rows]
+
+
+def test_what_helps_is_chosen():
+    assert DDLCNClassifier(**SMALL).fit(*_lopsided()).copies_ == "mirrored"
+
+
+def test_what_hurts_is_not_chosen(digits):
+    images, _ = digits
+    both = np.concatenate([images, images[:, :, ::-1]])  # is it in the mirror?
+    model = DDLCNClassifier(**SMALL).fit(both, np.repeat(["no", "yes"], len(images)))
+    assert model.copies_ != "mirrored"
+
+
+def test_single_images_and_many_images_choose_none(digits, monkeypatch):
+    images, labels = digits
+    assert DDLCNClassifier(**SMALL).fit(images[::12], labels[::12]).copies_ == "none"
+    monkeypatch.setattr(copies, "_MANY", 20)
+    assert DDLCNClassifier(**SMALL).fit(*_lopsided()).copies_ == "none"
+
+
+def test_unknown_kind(digits):
+    with pytest.raises(DDLCNError, match="copies='upside down': unknown; choose one of 'none', 'mirrored'"):
+        DDLCNClassifier(**SMALL, copies="upside down").fit(*digits)
+
+
+def test_held_out_images_have_no_copies_in_training():
+    """Oracle: leave out each fold with its copies, by hand. And labels of chance can not be learnt."""
+    rng = np.random.default_rng(0)
+    own, codes = rng.normal(size=(60, 30)), rng.integers(2, size=60)
+    X = np.concatenate([own, own + 0.01 * rng.normal(size=own.shape)])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    origins = np.concatenate([np.arange(60), np.arange(60)])
+    model = LinearSVM(random_state=0, tol=1e-9).fit(X, codes[origins], origins)
+    folds, scores = _folds(codes, np.random.RandomState(0)), np.zeros((60, 2))
+    for fold in range(3):
+        train = folds[origins] != fold
+        part = LinearSVM(tol=1e-9).fit(X[train], codes[origins][train])
+        scores[folds == fold, 1] = part.decision_function(X[:60][folds == fold])
+    scores -= scores.mean(axis=1, keepdims=True)
+    scale, likelihood = _calibrate(scores, codes)
+    assert_allclose([model.scale_, model.likelihood_], [scale, likelihood], rtol=0.02)
+    leaking = LinearSVM(random_state=0).fit(X, codes[origins])
+    assert leaking.likelihood_ > model.likelihood_ + 0.1
+
+
+# ------------------------------------------------------------------------------------------------- training
+
+
+def _by_hand(kind, images, labels, new=None):
+    """Dictionaries of the images; an SVM on rows of them and of copies that were made beforehand."""
+    model = DDLCNClassifier(**SMALL, copies=kind).learn(images, labels)
+    rows, known, origins = [], [], []
+    for more, theirs in [(images, labels)] + ([new] if new else []):
+        copied, changes = deal(kind, np.unique(theirs, return_inverse=True)[1])
+        made = [
+            change.of((more[i] / 16).astype(np.float32)) * 16
+            for i, change in zip(copied, changes, strict=True)
+        ]
+        start = sum(map(len, known))
+        rows += [*more, *made]
+        known += [theirs, theirs[copied]]
+        origins += [start + np.arange(len(theirs)), start + copied]
+    return model.train(model.transform(np.stack(rows)), np.concatenate(known), np.concatenate(origins))
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "moved"])
+def test_fit_is_training_on_images_and_copies(digits, tmp_path, kind):
+    truth = _by_hand(kind, *digits)
+    for given in ({}, {"n_jobs": 2}, {"store": tmp_path / "s"}):
+        model = DDLCNClassifier(**SMALL, copies=kind, **given).fit(*digits)
+        assert_allclose(model.svm_.coef_, truth.svm_.coef_, atol=1e-4)
+        assert model.n_train_ == len(digits[0])
+        assert model.copies_ == kind
+        assert {"dictionaries", "coding", "copies", "svm"} == set(model.timings_)
+
+
+def test_answers_do_not_depend_on_threads_or_store(tmp_path):
+    images, labels = _lopsided()
+    first = DDLCNClassifier(**SMALL).fit(images, labels)
+    for given in ({"n_jobs": 2}, {"store": tmp_path / "s"}):
+        assert_array_equal(DDLCNClassifier(**SMALL, **given).fit(images, labels).svm_.coef_, first.svm_.coef_)
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "moved"])
+def test_a_model_grows_with_copies_of_its_kind(digits, tmp_path, kind):
+    images, labels = digits
+    known = np.arange(len(labels)) % 3 > 0
+    model = DDLCNClassifier(**SMALL, copies=kind, store=tmp_path / "s").fit(images[known], labels[known])
+    model.save(tmp_path / "model")
+    truth = _by_hand(kind, images[known], labels[known], (images[~known], labels[~known]))
+    grown = DDLCNClassifier.load(tmp_path / "model").set_params(store=tmp_path / "s")
+    grown.grow(images[~known], labels[~known])
+    assert_allclose(grown.svm_.coef_, truth.svm_.coef_, atol=1e-4)
+    assert grown.n_train_ == len(labels)
