@@ -22,6 +22,22 @@ def cells(positions, shape, levels):
 
 
 @kernel
+def used_atoms(indices, n_atoms):
+    """The atoms that occur in codes, in rising order, and `indices` counted among them."""
+    places = np.full(n_atoms, -1, np.int32)
+    for atom in indices.flat:
+        places[atom] = 0
+    used = np.flatnonzero(places == 0)
+    for place in range(used.size):
+        places[used[place]] = place
+    renamed = np.empty_like(indices)
+    for i in range(indices.shape[0]):
+        for n in range(indices.shape[1]):
+            renamed[i, n] = places[indices[i, n]]
+    return used, renamed
+
+
+@kernel
 def pool(indices, values, cells, maximum, minimum):
     """Fill maximum and minimum (n_cells, n_atoms); absent codes count as zero, empty cells are zero.
 
@@ -54,27 +70,28 @@ def pool(indices, values, cells, maximum, minimum):
 
 
 @kernel
-def weighted_row(maximum, minimum, max_weights, min_weights, columns, data):
+def weighted_row(maximum, minimum, used, max_weights, min_weights, columns, data):
     """The collapsed feature, cell by cell, [max · weight, min · weight], as a sparse row of unit length.
 
-    Returns the number of entries written; without min weights there is no min channel.
+    Of all atoms, which have weights, `used` were pooled. Returns the number of entries written; without min
+    weights there is no min channel.
     """
-    n_cells, n_atoms = maximum.shape
+    n_cells, n_atoms = maximum.shape[0], max_weights.size
     channels = 2 if min_weights.size else 1
     n, energy = 0, 0.0
     for cell in range(n_cells):
         start = cell * channels * n_atoms
-        for atom in range(n_atoms):
-            value = maximum[cell, atom] * max_weights[atom]
+        for i in range(used.size):
+            value = maximum[cell, i] * max_weights[used[i]]
             if value != 0:
-                columns[n], data[n] = start + atom, value
+                columns[n], data[n] = start + used[i], value
                 energy += np.float64(value) * value
                 n += 1
         if channels == 2:
-            for atom in range(n_atoms):
-                value = minimum[cell, atom] * min_weights[atom]
+            for i in range(used.size):
+                value = minimum[cell, i] * min_weights[used[i]]
                 if value != 0:
-                    columns[n], data[n] = start + n_atoms + atom, value
+                    columns[n], data[n] = start + n_atoms + used[i], value
                     energy += np.float64(value) * value
                     n += 1
     if energy > 0:

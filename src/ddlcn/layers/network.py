@@ -157,13 +157,15 @@ class Network:
 
     def _row(self, codes: Codes, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Columns and values of one image's feature."""
-        maximum, minimum = self.pyramid.pool_cells(codes, cells, len(self.dictionaries[0]))
+        n_atoms = len(self.dictionaries[0])
         if self.expand:
-            row = self._expanded(maximum, minimum)
+            row = self._expanded(*self.pyramid.pool_cells(codes, cells, n_atoms))
             columns = np.flatnonzero(row).astype(np.int32)
             return columns, row[columns]
-        columns, data = np.empty(self.n_features, np.int32), np.empty(self.n_features, np.float32)
-        n = pooling.weighted_row(maximum, minimum, *self.weights, columns, data)
+        used, places = pooling.used_atoms(codes.indices, n_atoms)
+        maximum, minimum = self.pyramid.pool_cells(Codes(places, codes.values), cells, len(used))
+        columns, data = np.empty(2 * maximum.size, np.int32), np.empty(2 * maximum.size, np.float32)
+        n = pooling.weighted_row(maximum, minimum, used, *self.weights, columns, data)
         return columns[:n].copy(), data[:n].copy()
 
     def fold(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
