@@ -18,7 +18,7 @@ from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.svm import LinearSVM
 
 _SAMPLE = 500  # images that kinds are judged on, by one copy of each
-_COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
+_COPIES = 2000  # an image gets as many copies as lead to this number, but two at least if its kind has them
 _MANY = 20_000  # images that need no copies, which would cost more than they gain
 
 
@@ -100,7 +100,7 @@ def deal(kind: str, codes: np.ndarray, most: int | None = None) -> tuple[np.ndar
     (array([0, 1]), (Change(mirror=True), Change(mirror=True)))
     """
     changes, turn = KINDS[kind], np.argsort(np.argsort(codes, kind="stable"))
-    each = min(len(changes), max(1, _COPIES // len(codes)), most or len(changes))
+    each = min(len(changes), max(2, _COPIES // len(codes)), most or len(changes))
     dealt = [
         (i, (turn[i] + n * len(changes) // each) % len(changes))
         for i in range(len(codes))
