@@ -7,7 +7,8 @@ from sklearn.datasets import load_digits
 
 from ddlcn import DDLCNClassifier, DDLCNError, copies
 from ddlcn.copies import KINDS, Change, deal
-from ddlcn.layers.svm import LinearSVM, _calibrate, _folds
+from ddlcn.layers.descent import Problem
+from ddlcn.layers.svm import LinearSVM, _folds, held_out_scores
 
 SMALL = {"atoms_per_class": 2, "deeper_atoms": (4,), "C": 1.0}
 
@@ -113,17 +114,17 @@ def test_held_out_images_have_no_copies_in_training():
     X = np.concatenate([own, own + 0.01 * rng.normal(size=own.shape)])
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     origins = np.concatenate([np.arange(60), np.arange(60)])
-    model = LinearSVM(random_state=0, tol=1e-9).fit(X, codes[origins], origins)
-    folds, scores = _folds(codes, np.random.RandomState(0)), np.zeros((60, 2))
+    problem = Problem(X, codes[origins], "gram", 1e-9, 0, 1)
+    [(found, truth)] = held_out_scores(problem, (1.0,), origins, 0)
+    assert_array_equal(truth, codes)
+    folds = _folds(codes, np.random.RandomState(0))
     for fold in range(3):
         train = folds[origins] != fold
         part = LinearSVM(tol=1e-9).fit(X[train], codes[origins][train])
-        scores[folds == fold, 1] = part.decision_function(X[:60][folds == fold])
-    scores -= scores.mean(axis=1, keepdims=True)
-    scale, likelihood = _calibrate(scores, codes)
-    assert_allclose([model.scale_, model.likelihood_], [scale, likelihood], rtol=0.02)
-    leaking = LinearSVM(random_state=0).fit(X, codes[origins])
-    assert leaking.likelihood_ > model.likelihood_ + 0.1
+        scores = part.decision_function(X[:60][folds == fold])
+        assert_allclose(found[folds == fold], np.outer(scores, [-0.5, 0.5]), atol=0.05)
+    [(leaking, _)] = held_out_scores(problem, (1.0,), None, 0)
+    assert (leaking.argmax(axis=1) == codes[origins]).mean() > (found.argmax(axis=1) == codes).mean() + 0.1
 
 
 # ------------------------------------------------------------------------------------------------- training

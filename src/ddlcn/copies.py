@@ -2,7 +2,7 @@
 
 A face in a mirror is still that face, lit from the other side; a digit in a mirror is none. So the training
 images are asked what helps: on a sample of them each kind of copy trains an SVM without some, and the kind
-under which those are likeliest is taken. "none" is one of the kinds.
+under which those are likeliest is taken: "none", unless another is better beyond doubt.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import affine_transform
 from scipy.sparse import csr_array, vstack
+from scipy.special import log_softmax
 
+from ddlcn.layers.descent import Problem
 from ddlcn.layers.rows import StoredRows
-from ddlcn.layers.svm import LinearSVM
+from ddlcn.layers.svm import calibrate, held_out_scores
 
 _SAMPLE = 500  # images that kinds are judged on, by one copy of each
+_FULL = 30  # of a class
 _COPIES = 2000  # an image gets as many copies as lead to this number, but two at least if its kind has them
 _MANY = 20_000  # images that need no copies, which would cost more than they gain
 
@@ -73,22 +76,31 @@ def choose(
     seed: int | None,
     n_jobs: int | None,
 ) -> str:
-    """The kind of copies that makes held-out images likeliest; `code` gives the rows of changed images."""
+    """The kind of copies that makes held-out images likeliest; `code` gives the rows of changed images.
+
+    What counts is its gain over none, less the standard error of that.
+    """
     if len(codes) > _MANY:
         return "none"
     sample = _sample(codes, seed)
-    own, found = rows[sample], {}
+    known = np.unique(codes[sample], return_inverse=True)[1]
+    own, best, least, plain = rows[sample], "none", 0.0, np.empty(0)
     for kind in KINDS:
-        images, changes = deal(kind, codes[sample], most=1)
+        images, changes = deal(kind, known, most=1)
         both = vstack([own, code(sample[images], changes)], format="csr") if changes else own
         origins = np.concatenate([np.arange(len(sample)), images])
-        svm = LinearSVM(C, tol=1e-3, random_state=seed, n_jobs=n_jobs).fit(
-            both, codes[sample][origins], origins
-        )
-        if svm.likelihood_ is None:
-            return "none"  # no class has an image to spare
-        found[kind] = svm.likelihood_
-    return max(found, key=found.__getitem__)
+        problem = Problem(both, known[origins], "auto", 1e-3, seed, n_jobs)
+        [(scores, truth)] = held_out_scores(problem, (C,), origins, seed)
+        if not len(truth):
+            break  # no class has an image to spare
+        scale, _ = calibrate(scores, truth)
+        likelihoods = log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]
+        plain = likelihoods if kind == "none" else plain
+        gains = likelihoods - plain
+        score = gains.mean() - gains.std() / len(gains) ** 0.5
+        if score > least:
+            best, least = kind, score
+    return best
 
 
 def deal(kind: str, codes: np.ndarray, most: int | None = None) -> tuple[np.ndarray, tuple[Change, ...]]:
@@ -110,9 +122,15 @@ def deal(kind: str, codes: np.ndarray, most: int | None = None) -> tuple[np.ndar
 
 
 def _sample(codes: np.ndarray, seed: int | None) -> np.ndarray:
-    """Some images, of each class its share, but three if it has them."""
-    rng, chosen = np.random.RandomState(seed), []
-    for c in range(codes.max() + 1):
-        own = rng.permutation(np.flatnonzero(codes == c))
-        chosen.append(own[: max(3, -(-len(own) * _SAMPLE // len(codes)))])
+    """Some images: of as many classes as there is room for, up to 30 of each, or more if classes are few.
+
+    Few images of each class would ask what helps when images are few.
+    """
+    rng, chosen, room = np.random.RandomState(seed), [], _SAMPLE
+    each = max(_FULL, _SAMPLE // (codes.max() + 1))
+    for c in rng.permutation(codes.max() + 1):
+        own = rng.permutation(np.flatnonzero(codes == c))[:each]
+        if len(chosen) < 2 or len(own) <= room:
+            chosen.append(own)
+            room -= len(own)
     return np.sort(np.concatenate(chosen))

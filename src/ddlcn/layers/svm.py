@@ -12,6 +12,7 @@ descent on D: on the Gram matrix of the images if they are few, on their sparse 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
@@ -58,7 +59,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C_ : the C that was used
     duality_gap_ : the relative duality gap reached for each row of `coef_`
     scale_ : the factor that turns scores into calibrated log-odds, fitted on held-out rows
-    likelihood_ : the mean log-likelihood of those rows, at C_ and scale_; None if none could be held out
 
     Examples
     --------
@@ -104,7 +104,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             raise DDLCNError(f'solver={self.solver!r}: choose "auto", "gram" or "coordinates"')
         problem = Problem(X, codes, self.solver, self.tol, self.random_state, self.n_jobs)
         with one_blas_thread():
-            self.C_, self.scale_, self.likelihood_ = self._choose(problem, codes, candidates, origins)
+            self.C_, self.scale_ = self._choose(problem, codes, candidates, origins)
             self.coef_, self.intercept_, self.duality_gap_ = problem.solve(self.C_)
         if self.duality_gap_.max() > self.tol:
             warnings.warn(
@@ -121,24 +121,19 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         codes: np.ndarray,
         candidates: tuple[float, ...],
         origins: np.ndarray | None,
-    ) -> tuple[float, float, float | None]:
-        """The candidate C with the best held-out accuracy, then likelihood; the scale of its scores; that."""
-        origins = np.arange(len(codes)) if origins is None else origins
-        own = origins == np.arange(len(codes))
-        folds = np.empty(len(codes), np.int64)
-        folds[own] = _folds(codes[own], np.random.RandomState(self.random_state))
-        folds = folds[origins]
-        held_out = own & (folds >= 0)
-        if not held_out.any():
-            return candidates[len(candidates) // 2], 1.0, None
+    ) -> tuple[float, float]:
+        """The candidate C with the best held-out accuracy, then likelihood; and the scale of its scores."""
         results = []
-        for C, found in zip(candidates, problem.held_out_scores(candidates, folds), strict=True):
-            scores = both_sides(found[held_out])
-            scale, likelihood = _calibrate(scores, codes[held_out])
-            accuracy = float((scores.argmax(axis=1) == codes[held_out]).mean())
+        for C, (scores, truth) in zip(
+            candidates, held_out_scores(problem, candidates, origins, self.random_state), strict=True
+        ):
+            if not len(truth):
+                return candidates[len(candidates) // 2], 1.0
+            scale, likelihood = calibrate(scores, truth)
+            accuracy = float((scores.argmax(axis=1) == truth).mean())
             results.append((accuracy, likelihood, C, scale))
-        _, likelihood, C, scale = max(results)
-        return C, scale, likelihood
+        _, _, C, scale = max(results)
+        return C, scale
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances to the margins, a column for each class (one-dimensional for two classes)."""
@@ -169,6 +164,23 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return softmax(self.scale_ * both_sides(scores), axis=1)
 
 
+def held_out_scores(
+    problem: Problem, candidates: tuple[float, ...], origins: np.ndarray | None, seed: int | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each C, scores of rows by a model trained without them, a column for each class; and the classes.
+
+    Rows that are copies of others, by `origins`, train where those do, and have no scores.
+    """
+    codes = problem.codes
+    origins = np.arange(len(codes)) if origins is None else origins
+    own = origins == np.arange(len(codes))
+    folds = np.empty(len(codes), np.int64)
+    folds[own] = _folds(codes[own], np.random.RandomState(seed))
+    held_out = own & (folds >= 0)
+    for found in problem.held_out_scores(candidates, folds[origins]):
+        yield both_sides(found[held_out]), codes[held_out]
+
+
 def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Fold of each row: 3 folds, each class dealt evenly; the only row of a class is never held out (−1).
 
@@ -193,7 +205,7 @@ def both_sides(scores: np.ndarray) -> np.ndarray:
     return np.hstack([-half, half])
 
 
-def _calibrate(scores: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+def calibrate(scores: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
     """The scale s that makes softmax(s · scores) likeliest, and its mean log-likelihood.
 
     As in Platt's method a little doubt is kept, one row in n + 2, so that no finite sample proves certainty.
