@@ -84,23 +84,29 @@ def choose(
         return "none"
     sample = _sample(codes, seed)
     known = np.unique(codes[sample], return_inverse=True)[1]
-    own, best, least, plain = rows[sample], "none", 0.0, np.empty(0)
-    for kind in KINDS:
+    own, settings = rows[sample], (C, seed, n_jobs)
+    plain = _likelihoods(own, known, np.arange(len(known)), *settings)
+    best, most = "none", 0.0
+    for kind in KINDS if len(plain) else ():  # else no class has an image to spare
         images, changes = deal(kind, known, most=1)
-        both = vstack([own, code(sample[images], changes)], format="csr") if changes else own
-        origins = np.concatenate([np.arange(len(sample)), images])
-        problem = Problem(both, known[origins], "auto", 1e-3, seed, n_jobs)
-        [(scores, truth)] = held_out_scores(problem, (C,), origins, seed)
-        if not len(truth):
-            break  # no class has an image to spare
-        scale, _ = calibrate(scores, truth)
-        likelihoods = log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]
-        plain = likelihoods if kind == "none" else plain
-        gains = likelihoods - plain
-        score = gains.mean() - gains.std() / len(gains) ** 0.5
-        if score > least:
-            best, least = kind, score
+        if changes:
+            both = vstack([own, code(sample[images], changes)], format="csr")
+            origins = np.concatenate([np.arange(len(known)), images])
+            gains = _likelihoods(both, known[origins], origins, *settings) - plain
+            score = gains.mean() - gains.std() / len(gains) ** 0.5
+            if score > most:
+                best, most = kind, score
     return best
+
+
+def _likelihoods(
+    rows: csr_array, codes: np.ndarray, origins: np.ndarray, C: float, seed: int | None, n_jobs: int | None
+) -> np.ndarray:
+    """The log-likelihood of each image that could be held out, under a model trained without it."""
+    problem = Problem(rows, codes, "auto", 1e-3, seed, n_jobs)
+    [(scores, truth)] = held_out_scores(problem, (C,), origins, seed)
+    scale = calibrate(scores, truth)[0] if len(truth) else 1.0
+    return log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]
 
 
 def deal(kind: str, codes: np.ndarray, most: int | None = None) -> tuple[np.ndarray, tuple[Change, ...]]:
@@ -126,7 +132,8 @@ def _sample(codes: np.ndarray, seed: int | None) -> np.ndarray:
 
     Few images of each class would ask what helps when images are few.
     """
-    rng, chosen, room = np.random.RandomState(seed), [], _SAMPLE
+    rng, room = np.random.RandomState(seed), _SAMPLE
+    chosen: list[np.ndarray] = []
     each = max(_FULL, _SAMPLE // (codes.max() + 1))
     for c in rng.permutation(codes.max() + 1):
         own = rng.permutation(np.flatnonzero(codes == c))[:each]
