@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier, DDLCNError, copies
+from ddlcn import DDLCNClassifier, DDLCNError, copies, units
 from ddlcn.copies import KINDS, Change, deal
 from ddlcn.layers.descent import Problem
 from ddlcn.layers.svm import LinearSVM, _folds, held_out_scores
@@ -156,6 +156,23 @@ def test_fit_is_training_on_images_and_copies(digits, tmp_path, kind):
         assert model.n_train_ == len(digits[0])
         assert model.copies_ == kind
         assert {"dictionaries", "coding", "copies", "svm"} == set(model.timings_)
+
+
+def test_what_judged_a_kind_is_not_coded_again(monkeypatch):
+    images, labels = _lopsided()
+    truth, coded, code = (
+        DDLCNClassifier(**SMALL, copies="mirrored").fit(images, labels),
+        [],
+        units.code_images,
+    )
+    monkeypatch.setattr(copies, "_SAMPLE", 20)
+    monkeypatch.setattr(
+        units, "code_images", lambda some, *rest: coded.append(len(some)) or code(some, *rest)
+    )
+    model = DDLCNClassifier(**SMALL).fit(images, labels)
+    assert model.copies_ == "mirrored"
+    assert sum(coded) == 2 * len(images) + 18  # three classes judged moved copies in vain
+    assert_allclose(model.svm_.coef_, truth.svm_.coef_, atol=1e-3)
 
 
 def test_answers_do_not_depend_on_threads_or_store(tmp_path):

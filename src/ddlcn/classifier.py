@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -196,9 +197,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         images, labels = self._training_images(images, y)
         with self.timings_.time("copies"):
-            codes = np.unique(labels, return_inverse=True)[1]
-            self.copies_ = self._choose_copies(images, rows, codes)
-            return self._with_copies(images, rows, labels)
+            choice = self._choose_copies(images, rows, np.unique(labels, return_inverse=True)[1])
+            self.copies_ = choice.kind
+            return self._with_copies(images, rows, labels, choice)
 
     def train(
         self, rows: csr_array | StoredRows, y: ArrayLike, origins: np.ndarray | None = None
@@ -242,40 +243,41 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         with self.timings_.time("coding"):
             new = self._rows(images, store)
         with self.timings_.time("copies"):
-            new, labels, theirs = self._with_copies(images, new, labels)
+            new, labels, theirs = self._with_copies(images, new, labels, copies.no_choice(self.copies_))
         rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
         labels = np.concatenate([self.classes_[codes], labels])
         return self.train(rows, labels, np.concatenate([origins, len(origins) + theirs]))
 
-    def _choose_copies(self, images: Any, rows: csr_array | StoredRows, codes: np.ndarray) -> str:
+    def _choose_copies(self, images: Any, rows: csr_array | StoredRows, codes: np.ndarray) -> copies.Choice:
         kind = self._or_preset("copies")
         if kind == "cv":
 
-            def code(chosen: np.ndarray, changes: tuple[copies.Change, ...]) -> csr_array:
-                found = self._rows(units.take(images, chosen), self._store(), changes)
-                return found.load() if isinstance(found, StoredRows) else found
+            def code(chosen: np.ndarray, changes: tuple[copies.Change, ...]) -> csr_array | StoredRows:
+                return self._rows(units.take(images, chosen), self._store(), changes)
 
             return copies.choose(rows, codes, code, self._fixed_C(), self.random_state, self.n_jobs)
         if kind not in copies.KINDS:
             known = ", ".join(map(repr, copies.KINDS))
             raise DDLCNError(f'copies={kind!r}: unknown; choose one of {known} or "cv"')
-        return kind
+        return copies.no_choice(kind)
 
     def _with_copies(
-        self, images: Any, rows: csr_array | StoredRows, labels: np.ndarray
+        self, images: Any, rows: Any, labels: np.ndarray, choice: copies.Choice
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """Rows of images, then those of their copies; the labels of all; and their origins."""
-        copied, changes = copies.deal(self.copies_, np.unique(labels, return_inverse=True)[1])
-        origins = np.concatenate([np.arange(len(labels)), copied])
+        copied, changes = copies.deal(choice.kind, np.unique(labels, return_inverse=True)[1])
         if not changes:
-            return rows, labels, origins
-        chosen = units.take(images, copied)
-        if isinstance(rows, StoredRows):
-            more = self._rows(chosen, rows.store, changes)
-            rows = StoredRows(rows.store, rows.names + more.names, (len(origins), rows.shape[1]))
-        else:
-            rows = units.extended(rows, units.rows_in_turn(chosen, *self._work(), changes=changes))
-        return rows, labels[origins], origins
+            return rows, labels, np.arange(len(labels))
+        fresh = np.setdiff1d(np.arange(len(copied)), choice.images)
+        origins = np.concatenate([np.arange(len(labels)), choice.images, copied[fresh]])
+        more: Iterable[Any] = [] if choice.rows is None else [choice.rows]
+        if len(fresh):
+            chosen, changed = units.take(images, copied[fresh]), tuple(changes[copy] for copy in fresh)
+            if isinstance(rows, StoredRows):
+                more = [*more, self._rows(chosen, rows.store, changed)]
+            else:
+                more = chain(more, units.rows_in_turn(chosen, *self._work(), changes=changed))
+        return units.joined(rows, more), labels[origins], origins
 
     def _fixed_C(self) -> float:
         """C where it is not what is being chosen."""

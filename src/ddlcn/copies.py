@@ -19,7 +19,7 @@ from ddlcn.layers.descent import Problem
 from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.svm import calibrate, held_out_scores
 
-_SAMPLE = 500  # images that kinds are judged on, by one copy of each
+_SAMPLE = 300  # images that kinds are judged on, by one copy of each
 _FULL = 30  # of a class
 _COPIES = 2000  # an image gets as many copies as lead to this number, but two at least if its kind has them
 _MANY = 20_000  # images that need no copies, which would cost more than they gain
@@ -68,35 +68,48 @@ KINDS: dict[str, tuple[Change, ...]] = {
 }
 
 
+class Choice(NamedTuple):
+    """A kind of copies, and the first copies of some images, which were coded to judge it."""
+
+    kind: str
+    images: np.ndarray
+    rows: csr_array | StoredRows | None
+
+
 def choose(
     rows: csr_array | StoredRows,
     codes: np.ndarray,
-    code: Callable[[np.ndarray, tuple[Change, ...]], csr_array],
+    code: Callable[[np.ndarray, tuple[Change, ...]], csr_array | StoredRows],
     C: float,
     seed: int | None,
     n_jobs: int | None,
-) -> str:
+) -> Choice:
     """The kind of copies that makes held-out images likeliest; `code` gives the rows of changed images.
 
     What counts is its gain over none, less the standard error of that.
     """
+    best, most = no_choice("none"), 0.0
     if len(codes) > _MANY:
-        return "none"
+        return best
     sample = _sample(codes, seed)
     known = np.unique(codes[sample], return_inverse=True)[1]
-    own, settings = rows[sample], (C, seed, n_jobs)
-    plain = _likelihoods(own, known, np.arange(len(known)), *settings)
-    best, most = "none", 0.0
+    own, origins, settings = rows[sample], np.arange(len(known)), (C, seed, n_jobs)
+    plain = _likelihoods(own, known, origins, *settings)
     for kind in KINDS if len(plain) else ():  # else no class has an image to spare
-        images, changes = deal(kind, known, most=1)
+        _, changes = deal(kind, codes)
         if changes:
-            both = vstack([own, code(sample[images], changes)], format="csr")
-            origins = np.concatenate([np.arange(len(known)), images])
-            gains = _likelihoods(both, known[origins], origins, *settings) - plain
+            coded = code(sample, tuple(changes[image] for image in sample))
+            both = vstack([own, coded.load() if isinstance(coded, StoredRows) else coded], format="csr")
+            gains = _likelihoods(both, np.tile(known, 2), np.tile(origins, 2), *settings) - plain
             score = gains.mean() - gains.std() / len(gains) ** 0.5
             if score > most:
-                best, most = kind, score
+                best, most = Choice(kind, sample, coded), score
     return best
+
+
+def no_choice(kind: str) -> Choice:
+    """A kind that was not judged."""
+    return Choice(kind, np.empty(0, np.int64), None)
 
 
 def _likelihoods(
@@ -109,22 +122,20 @@ def _likelihoods(
     return log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]
 
 
-def deal(kind: str, codes: np.ndarray, most: int | None = None) -> tuple[np.ndarray, tuple[Change, ...]]:
-    """Copies of images of these classes: the number of each one's image, and its change.
+def deal(kind: str, codes: np.ndarray) -> tuple[np.ndarray, tuple[Change, ...]]:
+    """Copies of images of these classes: of which image each is, and its change; first one of each image.
 
     The changes of a kind are dealt in turn within each class, so that none is a mark of a class.
 
     >>> deal("mirrored", np.array([0, 1]))
     (array([0, 1]), (Change(mirror=True), Change(mirror=True)))
     """
-    changes, turn = KINDS[kind], np.argsort(np.argsort(codes, kind="stable"))
-    each = min(len(changes), max(2, _COPIES // len(codes)), most or len(changes))
-    dealt = [
-        (i, (turn[i] + n * len(changes) // each) % len(changes))
-        for i in range(len(codes))
-        for n in range(each)
-    ]
-    return np.array([i for i, _ in dealt], np.int64), tuple(changes[change] for _, change in dealt)
+    changes, n_images = KINDS[kind], len(codes)
+    each = min(len(changes), max(2, _COPIES // n_images))
+    turn = np.argsort(np.argsort(codes, kind="stable"))
+    dealt = [(turn + n * len(changes) // each) % len(changes) for n in range(each)]
+    images = np.tile(np.arange(n_images), each)
+    return images, tuple(changes[change] for change in np.ravel(dealt).astype(int))
 
 
 def _sample(codes: np.ndarray, seed: int | None) -> np.ndarray:

@@ -7,7 +7,7 @@ process and give their results back; or, with a `Store`, each is a unit of it, a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,15 @@ def extended(first: csr_array, parts: Iterator[csr_array]) -> csr_array:
     if starts[-1] < 2**31:  # else SciPy would widen the indices too
         starts = starts.astype(first.indices.dtype)
     return csr_array((arrays[1], arrays[0], starts), shape=(len(starts) - 1, first.shape[1]))
+
+
+def joined(rows: Any, more: Iterable[Any]) -> Any:
+    """Rows and more rows, all in memory or all in one store; the first are used up."""
+    if not isinstance(rows, StoredRows):
+        return extended(rows, iter(more))
+    parts = [rows, *more]
+    shape = (sum(part.shape[0] for part in parts), rows.shape[1])
+    return StoredRows(rows.store, [name for part in parts for name in part.names], shape)
 
 
 def stored_rows_of(
