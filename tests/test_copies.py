@@ -66,7 +66,7 @@ def test_changes_are_dealt_evenly_within_each_class():
         assert len({change for own, change in zip(images, changes, strict=True) if own == i}) == 6
 
 
-@pytest.mark.parametrize(("n", "each"), [(10, 8), (250, 8), (500, 4), (5000, 2)])
+@pytest.mark.parametrize(("n", "each"), [(10, 8), (250, 8), (500, 4), (5000, 1)])
 def test_many_images_get_few_copies(n, each):
     assert len(deal("moved", np.zeros(n, int))[0]) == each * n
     assert len(deal("mirrored", np.zeros(n, int))[0]) == n

@@ -21,7 +21,7 @@ from ddlcn.layers.svm import calibrate, held_out_scores
 
 _SAMPLE = 300  # images that kinds are judged on, by one copy of each
 _FULL = 30  # of a class
-_COPIES = 2000  # an image gets as many copies as lead to this number, but two at least if its kind has them
+_COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
 _MANY = 20_000  # images that need no copies, which would cost more than they gain
 
 
@@ -131,7 +131,7 @@ def deal(kind: str, codes: np.ndarray) -> tuple[np.ndarray, tuple[Change, ...]]:
     (array([0, 1]), (Change(mirror=True), Change(mirror=True)))
     """
     changes, n_images = KINDS[kind], len(codes)
-    each = min(len(changes), max(2, _COPIES // n_images))
+    each = min(len(changes), max(1, _COPIES // n_images))
     turn = np.argsort(np.argsort(codes, kind="stable"))
     dealt = [(turn + n * len(changes) // each) % len(changes) for n in range(each)]
     images = np.tile(np.arange(n_images), each)
