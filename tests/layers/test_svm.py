@@ -133,3 +133,19 @@ def test_of_many_rows_an_even_sample_chooses_C(monkeypatch):
     moved[others] = 0
     scales = [LinearSVM(random_state=0).fit(rows, y).scale_ for rows in (X, moved.tocsr())]
     assert scales[0] == scales[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.3, 1.0])
+def test_products_of_rows(monkeypatch, dtype, density):
+    """Columns of any number of entries, in one block and in many."""
+    rng = np.random.default_rng(0)
+    shares = density * rng.uniform(0, 1, size=300) ** 2 if density < 1 else np.ones(300)
+    X = rng.normal(size=(40, 300)) * (rng.uniform(size=(40, 300)) < shares)
+    rows = sparse.csr_array(X.astype(dtype))
+    for entries in (8_000_000, 50):
+        monkeypatch.setattr(descent, "_BLOCK_ENTRIES", entries)
+        one, two = (descent._gram(rows, n_jobs) for n_jobs in (1, 2))
+        assert one.dtype == dtype
+        assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
+        assert_array_equal(one, two)

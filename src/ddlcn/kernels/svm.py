@@ -15,6 +15,39 @@ from ddlcn.kernels.compiled import kernel, part
 
 
 @kernel
+def sparse_gram(indptr, indices, data, start, stop, heavy, out):
+    """Add to the upper triangle of `out` the products of rows over the columns from `start` to `stop`.
+
+    Heavy ones are left out. For a row and each of its columns, go on through the later rows that have it.
+    """
+    n_rows = indptr.size - 1
+    ends = np.empty((n_rows, 2), np.int64)  # of the part of each row that lies in these columns
+    heads = np.zeros(stop - start + 1, np.int64)
+    for i in range(n_rows):
+        row = indices[indptr[i] : indptr[i + 1]]
+        ends[i, 0] = indptr[i] + np.searchsorted(row, start)
+        ends[i, 1] = indptr[i] + np.searchsorted(row, stop)
+        for e in range(ends[i, 0], ends[i, 1]):
+            heads[indices[e] - start + 1] += not heavy[indices[e]]
+    heads = np.cumsum(heads)
+    rows, values, place = np.empty(heads[-1], np.int32), np.empty(heads[-1], data.dtype), heads[:-1].copy()
+    for i in range(n_rows):
+        for e in range(ends[i, 0], ends[i, 1]):
+            column = indices[e] - start
+            if not heavy[indices[e]]:
+                rows[place[column]], values[place[column]] = i, data[e]
+                place[column] += 1
+    place[:] = heads[:-1]
+    for i in range(n_rows):
+        line = out[i]
+        for e in range(ends[i, 0], ends[i, 1]):
+            column, value = indices[e] - start, data[e]
+            for m in range(place[column], heads[column + 1]):
+                line[rows[m]] += value * values[m]
+            place[column] += 1
+
+
+@kernel
 def gram_pass(gram, targets, order, ridge, alphas, scores):
     """One pass over the rows in `order`, for one class: a step changes the scores of all rows."""
     worst = 0.0
@@ -130,10 +163,14 @@ def squared_lengths(indptr, data):
 
 
 @kernel
-def dense_columns(indptr, indices, data, start, block):
-    """Fill a dense block with the columns of X from `start`; indices within a row ascend."""
+def dense_columns(indptr, indices, data, start, places, block):
+    """Fill a dense block with columns of X from `start`, each at its place, those at −1 left out.
+
+    Indices within a row ascend.
+    """
     for i in range(block.shape[0]):
         own = indices[indptr[i] : indptr[i + 1]]
-        first, stop = np.searchsorted(own, start), np.searchsorted(own, start + block.shape[1])
+        first, stop = np.searchsorted(own, start), np.searchsorted(own, start + places.size)
         for e in range(first, stop):
-            block[i, own[e] - start] = data[indptr[i] + e]
+            if places[own[e] - start] >= 0:
+                block[i, places[own[e] - start]] = data[indptr[i] + e]

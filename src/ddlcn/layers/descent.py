@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, partial
+from itertools import pairwise
 from threading import Lock
 from typing import Any
 
@@ -25,7 +26,9 @@ from ddlcn.store import Shared, Store
 
 _LARGEST_GRAM = 10_000  # images; 400 MB
 _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix was the faster way
-_SPARSE = 0.02  # share of entries below which a sparse product of the rows is the faster one
+_HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
+_SPARSE = 0.02  # share of entries below which weights are summed entry by entry
+_BLOCK_ENTRIES = 8_000_000  # of the columns of a block, dense or not
 _CLASSES_AT_ONCE = 16  # a line of weights is a cache line; being fixed, it leaves answers free of n_jobs
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
 _MOST_PASSES, _MOST_ROUNDS = 100, 1000
@@ -304,12 +307,16 @@ class _SparseDescent(_Descent):
 
 
 def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
-    """X Xᵀ + 1 in the precision of X; of rows that are not very sparse by dense blocks, summed in order."""
-    if _is_sparse(X):
-        return (X @ X.T).toarray() + X.dtype.type(1)
-    n_rows = X.shape[0]
+    """X Xᵀ + 1 in the precision of X: by dense blocks of columns that many rows have, of others by entries.
+
+    Blocks depend on X alone, and are summed in order.
+    """
+    n_rows, counts = X.shape[0], np.bincount(X.indices, minlength=X.shape[1])
+    heavy = counts >= _HEAVY * n_rows
+    calls = [(_dense_product, columns) for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // n_rows))]
+    calls += [(_sparse_product, columns) for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES)]
     blocks = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
-        delayed(_block_product)(X, block) for block in _blocks(X)
+        delayed(product)(X, columns, heavy) for product, columns in calls
     )
     gram = np.ones((n_rows, n_rows), X.dtype)
     for block in blocks:
@@ -319,30 +326,47 @@ def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
     return gram
 
 
-def _block_product(X: csr_array, columns: range) -> np.ndarray:
-    """Upper triangle of the product of some columns with themselves."""
-    block = _dense(X, columns)
+def _cut(sizes: np.ndarray, most: int) -> list[range]:
+    """Columns in ranges whose sizes add up to no more than that, unless one alone does; none of size zero.
+
+    >>> _cut(np.array([2, 2, 0, 5, 0, 1, 1]), 4)
+    [range(0, 3), range(3, 5), range(5, 7)]
+    """
+    ends, cuts = np.cumsum(sizes), [0]
+    while cuts[-1] < len(sizes):
+        start = cuts[-1]
+        before = ends[start - 1] if start else 0
+        cuts.append(max(start + 1, int(np.searchsorted(ends, before + most, side="right"))))
+    return [range(start, stop) for start, stop in pairwise(cuts) if sizes[start:stop].any()]
+
+
+def _dense_product(X: csr_array, columns: range, heavy: np.ndarray) -> np.ndarray:
+    """Upper triangle of the product of the heavy ones of some columns with themselves."""
+    block = _dense(X, columns, heavy[columns.start : columns.stop])
     return get_blas_funcs("syrk", (block,))(1.0, block.T, trans=1, lower=1).T
+
+
+def _sparse_product(X: csr_array, columns: range, heavy: np.ndarray) -> np.ndarray:
+    """Upper triangle of the product of the others with themselves."""
+    out = np.zeros((X.shape[0], X.shape[0]), X.dtype)
+    kernels.sparse_gram(X.indptr, X.indices, X.data, columns.start, columns.stop, heavy, out)
+    return out
 
 
 def _transposed_product(X: csr_array, duals: np.ndarray) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
-    duals = duals.T.astype(X.dtype)
-    return np.concatenate([_dense(X, columns).T @ duals for columns in _blocks(X)])
+    duals, all_of = duals.T.astype(X.dtype), np.ones(X.shape[1], np.bool_)
+    blocks = _cut(all_of, max(256, _BLOCK_ENTRIES // X.shape[0]))
+    return np.concatenate([_dense(X, columns, all_of[: len(columns)]).T @ duals for columns in blocks])
 
 
 def _is_sparse(X: csr_array) -> bool:
     return X.nnz < _SPARSE * X.shape[0] * X.shape[1]
 
 
-def _blocks(X: csr_array) -> list[range]:
-    """Columns in blocks whose dense form is some 32 MB."""
-    width = max(256, 8_000_000 // X.shape[0])
-    return [range(X.shape[1])[start : start + width] for start in range(0, X.shape[1], width)]
-
-
-def _dense(X: csr_array, columns: range) -> np.ndarray:
-    """Some columns of X, whose indices are sorted, as a dense matrix."""
-    block = np.zeros((X.shape[0], len(columns)), X.dtype)
-    kernels.dense_columns(X.indptr, X.indices, X.data, columns.start, block)
+def _dense(X: csr_array, columns: range, wanted: np.ndarray) -> np.ndarray:
+    """The wanted ones of some columns of X, whose indices are sorted, as a dense matrix."""
+    block = np.zeros((X.shape[0], wanted.sum()), X.dtype)
+    places = np.where(wanted, np.cumsum(wanted) - 1, -1)
+    kernels.dense_columns(X.indptr, X.indices, X.data, columns.start, places, block)
     return block
