@@ -330,7 +330,7 @@ def _cut(sizes: np.ndarray, most: int) -> list[range]:
     """Columns in ranges whose sizes add up to no more than that, unless one alone does; none of size zero.
 
     >>> _cut(np.array([2, 2, 0, 5, 0, 1, 1]), 4)
-    [range(0, 3), range(3, 5), range(5, 7)]
+    [range(0, 3), range(3, 4), range(4, 7)]
     """
     ends, cuts = np.cumsum(sizes), [0]
     while cuts[-1] < len(sizes):
