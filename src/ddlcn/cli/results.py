@@ -33,6 +33,7 @@ def summary(
         "accuracy": None,
         "interval": None,
         "n_train": model.n_train_,
+        "copies": model.copies_,
         "n_test": 0,
         "seconds": seconds,
         "timings": dict(timings),
@@ -68,7 +69,7 @@ def show(result: dict[str, Any], as_json: bool) -> None:
     _show_skipped(console(stderr=True), result["skipped"])
     out = console()
     if result["accuracy"] is None:
-        out.print(f"Trained on {result['n_train']} images of {len(result['classes'])} classes", style="bold")
+        out.print(f"Trained on {_seen(result)} of {len(result['classes'])} classes", style="bold")
         out.print("To know how good it is, hold images out with --train-per-class, or use ddlcn evaluate")
     else:
         _show_accuracy(out, result)
@@ -84,7 +85,7 @@ def _show_accuracy(out: Console, result: dict[str, Any]) -> None:
     low, high = result["interval"]
     out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
     out.print(f"  95% interval {low:.2%} to {high:.2%}")
-    out.print(f"trained on {result['n_train']} images, tested on {result['n_test']}\n", style="dim")
+    out.print(f"trained on {_seen(result)}, tested on {result['n_test']}\n", style="dim")
 
 
 def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
@@ -115,3 +116,8 @@ def _show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
         out.print(f"  {printable(image['path'])} {printable(image['reason'])}")
     if len(skipped) > _SKIPPED_SHOWN:
         out.print(f"  and {len(skipped) - _SKIPPED_SHOWN} more (--json lists all)")
+
+
+def _seen(result: dict[str, Any]) -> str:
+    copies = "" if result["copies"] == "none" else f" and {result['copies']} copies"
+    return f"{result['n_train']} images{copies}"
