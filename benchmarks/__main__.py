@@ -4,8 +4,8 @@ import argparse
 import os
 
 PARTS = (
-    "sift", "dictionary", "coding", "svm", "pipeline", "predict", "cold", "cores",
-    "caltech101", "mnist", "growth",
+    "sift", "dictionary", "coding", "svm", "pipeline", "presets", "predict", "cold",
+    "cores", "caltech101", "mnist", "growth",
 )  # fmt: skip
 # read when libraries load, so set before any is; SPAMS would spin between its parallel sections
 ONE_THREAD = {
