@@ -25,7 +25,7 @@ from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.sift import DenseSIFT
-from ddlcn.layers.svm import C_GRID, LinearSVM
+from ddlcn.layers.svm import LinearSVM, candidates_of
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.presets import get_preset
 from ddlcn.progress import Stopwatch, track
@@ -281,8 +281,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _fixed_C(self) -> float:
         """C where it is not what is being chosen."""
-        C = self._or_preset("C")
-        return C_GRID[len(C_GRID) // 2] if C == "cv" else C
+        candidates = candidates_of(self._or_preset("C"))
+        return candidates[len(candidates) // 2]
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
         return Network(

@@ -97,9 +97,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!r}): a classifier needs at least 2 classes")
-        candidates = C_GRID if isinstance(self.C, str) else (float(self.C),)
-        if (self.C != "cv" and isinstance(self.C, str)) or not min(candidates) > 0:
-            raise DDLCNError(f'C={self.C!r}: must be a positive number or "cv"')
+        candidates = candidates_of(self.C)
         if self.solver not in ("auto", "gram", "coordinates"):
             raise DDLCNError(f'solver={self.solver!r}: choose "auto", "gram" or "coordinates"')
         problem = Problem(X, codes, self.solver, self.tol, self.random_state, self.n_jobs)
@@ -162,6 +160,18 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities of scores given by `decision_function`; their order is that of the scores."""
         return softmax(self.scale_ * both_sides(scores), axis=1)
+
+
+def candidates_of(C: float | str) -> tuple[float, ...]:
+    """What a parameter C lets choose from.
+
+    >>> candidates_of(2), candidates_of("cv")
+    ((2.0,), (0.1, 1.0, 10.0, 100.0))
+    """
+    candidates = C_GRID if isinstance(C, str) else (float(C),)
+    if (C != "cv" and isinstance(C, str)) or not min(candidates) > 0:
+        raise DDLCNError(f'C={C!r}: must be a positive number or "cv"')
+    return candidates
 
 
 def held_out_scores(
