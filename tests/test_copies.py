@@ -175,6 +175,16 @@ def test_what_judged_a_kind_is_not_coded_again(monkeypatch):
     assert_allclose(model.svm_.coef_, truth.svm_.coef_, atol=1e-3)
 
 
+def test_rows_given_to_augment_stay_as_they_are(digits):
+    model = DDLCNClassifier(**SMALL, copies="mirrored").learn(*digits)
+    rows = model.transform(digits[0])
+    before = rows.toarray()
+    more, labels, origins = model.augment(digits[0], rows, digits[1])
+    assert_array_equal(rows.toarray(), before)
+    assert_array_equal(more[: len(before)].toarray(), before)
+    assert more.shape[0] == len(labels) == len(origins) == 2 * len(before)
+
+
 def test_answers_do_not_depend_on_threads_or_store(tmp_path):
     images, labels = _lopsided()
     first = DDLCNClassifier(**SMALL).fit(images, labels)

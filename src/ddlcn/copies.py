@@ -127,8 +127,9 @@ def deal(kind: str, codes: np.ndarray) -> tuple[np.ndarray, tuple[Change, ...]]:
 
     The changes of a kind are dealt in turn within each class, so that none is a mark of a class.
 
-    >>> deal("mirrored", np.array([0, 1]))
-    (array([0, 1]), (Change(mirror=True), Change(mirror=True)))
+    >>> images, changes = deal("mirrored", np.array([0, 1]))
+    >>> images, changes == (Change(mirror=True), Change(mirror=True))
+    (array([0, 1]), True)
     """
     changes, n_images = KINDS[kind], len(codes)
     each = min(len(changes), max(1, _COPIES // n_images))

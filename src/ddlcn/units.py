@@ -103,16 +103,29 @@ def stacked(parts: Iterator[csr_array]) -> csr_array:
     [[0, 5], [0, 6]]
     """
     first = next(parts)
-    own = (first.data.copy(), first.indices.copy(), first.indptr)
-    return extended(csr_array(own, shape=first.shape), parts)
+    return _extended((first.indices.copy(), first.data.copy()), first, parts)
 
 
-def extended(first: csr_array, parts: Iterator[csr_array]) -> csr_array:
-    """Rows and more rows; the arrays of the first grow in place, so that nothing is held twice.
+def joined(rows: Any, more: Iterable[Any], in_place: bool) -> Any:
+    """Rows and more rows, all in memory or all in one store.
 
-    `first` is used up: nobody else may hold its arrays.
+    In place, arrays in memory grow where they are, so that nothing is held twice; nobody else may hold them.
     """
-    arrays, lengths = tuple(map(_owned, (first.indices, first.data))), [np.diff(first.indptr)]
+    if isinstance(rows, StoredRows):
+        parts = [rows, *more]
+        shape = (sum(part.shape[0] for part in parts), rows.shape[1])
+        return StoredRows(rows.store, [name for part in parts for name in part.names], shape)
+    arrays = (rows.indices, rows.data)
+    if not (in_place and all(array.flags.owndata for array in arrays)):
+        arrays = (rows.indices.copy(), rows.data.copy())
+    return _extended(arrays, rows, iter(more))
+
+
+def _extended(
+    arrays: tuple[np.ndarray, np.ndarray], first: csr_array, parts: Iterator[csr_array]
+) -> csr_array:
+    """Indices and entries of rows grown by those of other rows; `first` tells of what they hold so far."""
+    lengths = [np.diff(first.indptr)]
     for part in parts:
         for array, more in zip(arrays, (part.indices, part.data), strict=True):
             array.resize(len(array) + len(more), refcheck=False)
@@ -122,15 +135,6 @@ def extended(first: csr_array, parts: Iterator[csr_array]) -> csr_array:
     if starts[-1] < 2**31:  # else SciPy would widen the indices too
         starts = starts.astype(first.indices.dtype)
     return csr_array((arrays[1], arrays[0], starts), shape=(len(starts) - 1, first.shape[1]))
-
-
-def joined(rows: Any, more: Iterable[Any]) -> Any:
-    """Rows and more rows, all in memory or all in one store; the first are used up."""
-    if not isinstance(rows, StoredRows):
-        return extended(rows, iter(more))
-    parts = [rows, *more]
-    shape = (sum(part.shape[0] for part in parts), rows.shape[1])
-    return StoredRows(rows.store, [name for part in parts for name in part.names], shape)
 
 
 def stored_rows_of(
@@ -190,10 +194,6 @@ def findable(images: Any) -> Any:
 def take(images: Any, rows: np.ndarray) -> Any:
     """The images of some rows."""
     return images[rows] if isinstance(images, np.ndarray) else [images[row] for row in rows]
-
-
-def _owned(array: np.ndarray) -> np.ndarray:
-    return array if array.flags.owndata else array.copy()
 
 
 def _stage(changes: tuple[Change, ...]) -> str:
