@@ -163,7 +163,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.learn(images, y)
         with self.timings_.time("coding"):
             rows = self._rows(self._images(images), self._store())
-        return self.train(*self._augmented(images, rows, y, in_place=True))
+        return self.train(*self.augment(images, rows, y))
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
         """Learn the dictionaries alone, which is all that `transform` needs.
@@ -195,16 +195,11 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Returns rows, labels, and of each row the number of the row whose copy it is, or its own: what `train`
         takes.
         """
-        return self._augmented(images, rows, y, in_place=False)
-
-    def _augmented(
-        self, images: Any, rows: csr_array | StoredRows, y: ArrayLike, in_place: bool
-    ) -> tuple[csr_array | StoredRows, np.ndarray, np.ndarray]:
         images, labels = self._training_images(images, y)
         with self.timings_.time("copies"):
             choice = self._choose_copies(images, rows, np.unique(labels, return_inverse=True)[1])
             self.copies_ = choice.kind
-            return self._with_copies(images, rows, labels, choice, in_place)
+            return self._with_copies(images, rows, labels, choice)
 
     def train(
         self, rows: csr_array | StoredRows, y: ArrayLike, origins: np.ndarray | None = None
@@ -248,7 +243,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         with self.timings_.time("coding"):
             new = self._rows(images, store)
         with self.timings_.time("copies"):
-            new, labels, theirs = self._with_copies(images, new, labels, copies.no_choice(self.copies_), True)
+            new, labels, theirs = self._with_copies(images, new, labels, copies.no_choice(self.copies_))
         rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
         labels = np.concatenate([self.classes_[codes], labels])
         return self.train(rows, labels, np.concatenate([origins, len(origins) + theirs]))
@@ -267,7 +262,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return copies.no_choice(kind)
 
     def _with_copies(
-        self, images: Any, rows: Any, labels: np.ndarray, choice: copies.Choice, in_place: bool
+        self, images: Any, rows: Any, labels: np.ndarray, choice: copies.Choice
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """Rows of images, then those of their copies; the labels of all; and their origins."""
         copied, changes = copies.deal(choice.kind, np.unique(labels, return_inverse=True)[1])
@@ -282,7 +277,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 more = [*more, self._rows(chosen, rows.store, changed)]
             else:
                 more = chain(more, units.rows_in_turn(chosen, *self._work(), changes=changed))
-        return units.joined(rows, more, in_place), labels[origins], origins
+        return units.joined(rows, more), labels[origins], origins
 
     def _fixed_C(self) -> float:
         """C where it is not what is being chosen."""

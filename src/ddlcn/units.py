@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -97,35 +98,13 @@ def rows_in_turn(
 
 
 def stacked(parts: Iterator[csr_array]) -> csr_array:
-    """Rows of all parts.
+    """Rows of all parts; arrays grow in place, so that nothing is held twice.
 
     >>> stacked(csr_array([[0, n]]) for n in (5, 6)).toarray().tolist()
     [[0, 5], [0, 6]]
     """
     first = next(parts)
-    return _extended((first.indices.copy(), first.data.copy()), first, parts)
-
-
-def joined(rows: Any, more: Iterable[Any], in_place: bool) -> Any:
-    """Rows and more rows, all in memory or all in one store.
-
-    In place, arrays in memory grow where they are, so that nothing is held twice; nobody else may hold them.
-    """
-    if isinstance(rows, StoredRows):
-        parts = [rows, *more]
-        shape = (sum(part.shape[0] for part in parts), rows.shape[1])
-        return StoredRows(rows.store, [name for part in parts for name in part.names], shape)
-    arrays = (rows.indices, rows.data)
-    if not (in_place and all(array.flags.owndata for array in arrays)):
-        arrays = (rows.indices.copy(), rows.data.copy())
-    return _extended(arrays, rows, iter(more))
-
-
-def _extended(
-    arrays: tuple[np.ndarray, np.ndarray], first: csr_array, parts: Iterator[csr_array]
-) -> csr_array:
-    """Indices and entries of rows grown by those of other rows; `first` tells of what they hold so far."""
-    lengths = [np.diff(first.indptr)]
+    arrays, lengths = (first.indices.copy(), first.data.copy()), [np.diff(first.indptr)]
     for part in parts:
         for array, more in zip(arrays, (part.indices, part.data), strict=True):
             array.resize(len(array) + len(more), refcheck=False)
@@ -135,6 +114,15 @@ def _extended(
     if starts[-1] < 2**31:  # else SciPy would widen the indices too
         starts = starts.astype(first.indices.dtype)
     return csr_array((arrays[1], arrays[0], starts), shape=(len(starts) - 1, first.shape[1]))
+
+
+def joined(rows: Any, more: Iterable[Any]) -> Any:
+    """Rows and more rows, all in memory or all in one store."""
+    if not isinstance(rows, StoredRows):
+        return stacked(chain([rows], more))
+    parts = [rows, *more]
+    shape = (sum(part.shape[0] for part in parts), rows.shape[1])
+    return StoredRows(rows.store, [name for part in parts for name in part.names], shape)
 
 
 def stored_rows_of(
