@@ -9,6 +9,7 @@ from ddlcn import DDLCNClassifier, DDLCNError, copies, units
 from ddlcn.copies import KINDS, Change, deal
 from ddlcn.layers.descent import Problem
 from ddlcn.layers.svm import LinearSVM, _folds, held_out_scores
+from ddlcn.store import Store
 
 SMALL = {"atoms_per_class": 2, "deeper_atoms": (4,), "C": 1.0}
 
@@ -133,9 +134,10 @@ def test_held_out_images_have_no_copies_in_training():
 def _by_hand(kind, images, labels, new=None):
     """Dictionaries of the images; an SVM on rows of them and of copies that were made beforehand."""
     model = DDLCNClassifier(**SMALL, copies=kind).learn(images, labels)
-    rows, known, origins = [], [], []
+    rows, known, origins, before = [], [], [], labels[:0]
     for more, theirs in [(images, labels)] + ([new] if new else []):
-        copied, changes = deal(kind, np.unique(theirs, return_inverse=True)[1])
+        copied, changes = deal(kind, np.concatenate([before, theirs]), first=len(before))
+        before = np.concatenate([before, theirs])
         made = [
             change.of((more[i] / 16).astype(np.float32)) * 16
             for i, change in zip(copied, changes, strict=True)
@@ -173,6 +175,25 @@ def test_what_judged_a_kind_is_not_coded_again(monkeypatch):
     assert model.copies_ == "mirrored"
     assert sum(coded) == 2 * len(images) + 18  # three classes judged moved copies in vain
     assert_allclose(model.svm_.coef_, truth.svm_.coef_, atol=1e-3)
+
+
+def test_rows_in_memory_can_be_augmented_beside_a_store(tmp_path):
+    images, labels = _lopsided()
+    model = DDLCNClassifier(**SMALL, store=tmp_path / "s").learn(images, labels)
+    model.train(*model.augment(images, model.transform(images), labels))
+    truth = DDLCNClassifier(**SMALL).fit(images, labels)
+    assert model.copies_ == truth.copies_ == "mirrored"
+    assert_array_equal(model.svm_.coef_, truth.svm_.coef_)
+    assert model.train(model.transform(images), labels).copies_ == "none"
+
+
+def test_one_image_more_gets_as_many_copies_as_the_others(digits, tmp_path):
+    images, labels = np.repeat(digits[0], 10, axis=0), np.repeat(digits[1], 10)
+    model = DDLCNClassifier(**SMALL, copies="moved", store=tmp_path / "s").fit(images, labels)
+    grown = model.grow(images[:1], labels[:1])
+    _, codes, origins = units.trained_on(Store(tmp_path / "s"), grown.svm_)
+    assert len(codes) == len(origins) == 5 * (len(images) + 1)  # 2,000 / 481 copies
+    assert_array_equal(np.bincount(origins)[:480], 5)
 
 
 def test_rows_given_to_augment_stay_as_they_are(digits):

@@ -198,3 +198,11 @@ def test_what_can_not_grow(digits, whole, tmp_path):
     model = DDLCNClassifier(**SMALL, store=tmp_path / "s").fit(*digits)
     with pytest.raises(DDLCNError, match="labels alike"):
         model.grow(digits[0], digits[1].astype(str))
+
+
+def test_a_store_from_before_there_were_copies_grows(digits, tmp_path):
+    images, labels = digits
+    model = DDLCNClassifier(**SMALL, store=tmp_path / "s").fit(images[:40], labels[:40])
+    store, name = Store(tmp_path / "s"), units._training(model.svm_)
+    store.write(name, store.read(name)[:2])
+    assert model.grow(images[40:], labels[40:]).n_train_ == len(labels)

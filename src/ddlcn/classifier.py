@@ -161,9 +161,11 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def fit(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Learn from images and their labels `y`: `learn`, `transform`, `augment`, `train`, in that order."""
         self.learn(images, y)
+        return self.train(*self.augment(images, self._training_rows(images), y))
+
+    def _training_rows(self, images: Any) -> csr_array | StoredRows:
         with self.timings_.time("coding"):
-            rows = self._rows(self._images(images), self._store())
-        return self.train(*self.augment(images, rows, y))
+            return self._rows(self._images(images), self._store())
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
         """Learn the dictionaries alone, which is all that `transform` needs.
@@ -174,6 +176,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
+        if self._or_preset("copies") not in ("cv", *copies.KINDS):
+            known = ", ".join(map(repr, copies.KINDS))
+            raise DDLCNError(f'copies={self.copies!r}: unknown; choose one of {known} or "cv"')
         self.descriptor_ = clone(self._or_preset("descriptor"))
         self.value_range_ = value_range(images)
         self.timings_ = Stopwatch()
@@ -196,10 +201,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         takes.
         """
         images, labels = self._training_images(images, y)
-        with self.timings_.time("copies"):
+        with one_blas_thread(), self.timings_.time("copies"):
             choice = self._choose_copies(images, rows, np.unique(labels, return_inverse=True)[1])
             self.copies_ = choice.kind
-            return self._with_copies(images, rows, labels, choice)
+            return self._with_copies(images, rows, labels, choice, labels[:0])
 
     def train(
         self, rows: csr_array | StoredRows, y: ArrayLike, origins: np.ndarray | None = None
@@ -208,6 +213,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
         origins = np.arange(len(codes)) if origins is None else origins
         self.n_train_ = int((origins == np.arange(len(codes))).sum())
+        self.copies_ = self.copies_ if self.n_train_ < len(codes) else "none"
         with self.timings_.time("svm"):
             C = self._or_preset("C")
             self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
@@ -242,8 +248,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.timings_ = Stopwatch()
         with self.timings_.time("coding"):
             new = self._rows(images, store)
-        with self.timings_.time("copies"):
-            new, labels, theirs = self._with_copies(images, new, labels, copies.no_choice(self.copies_))
+        with one_blas_thread(), self.timings_.time("copies"):
+            before = self.classes_[codes[origins == np.arange(len(origins))]]
+            choice = copies.no_choice(self.copies_)
+            new, labels, theirs = self._with_copies(images, new, labels, choice, before)
         rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
         labels = np.concatenate([self.classes_[codes], labels])
         return self.train(rows, labels, np.concatenate([origins, len(origins) + theirs]))
@@ -253,26 +261,28 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if kind == "cv":
 
             def code(chosen: np.ndarray, changes: tuple[copies.Change, ...]) -> csr_array | StoredRows:
-                return self._rows(units.take(images, chosen), self._store(), changes)
+                store = rows.store if isinstance(rows, StoredRows) else None
+                return self._rows([images[image] for image in chosen], store, changes)
 
             return copies.choose(rows, codes, code, self._fixed_C(), self.random_state, self.n_jobs)
-        if kind not in copies.KINDS:
-            known = ", ".join(map(repr, copies.KINDS))
-            raise DDLCNError(f'copies={kind!r}: unknown; choose one of {known} or "cv"')
         return copies.no_choice(kind)
 
     def _with_copies(
-        self, images: Any, rows: Any, labels: np.ndarray, choice: copies.Choice
+        self, images: Any, rows: Any, labels: np.ndarray, choice: copies.Choice, before: np.ndarray
     ) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Rows of images, then those of their copies; the labels of all; and their origins."""
-        copied, changes = copies.deal(choice.kind, np.unique(labels, return_inverse=True)[1])
+        """Rows of images, then those of their copies; the labels of all; and their origins.
+
+        Copies are dealt as if the images had come with those that were there `before`, of the labels given.
+        """
+        everyone = np.unique(np.concatenate([before, labels]), return_inverse=True)[1]
+        copied, changes = copies.deal(choice.kind, everyone, first=len(before))
         if not changes:
             return rows, labels, np.arange(len(labels))
         fresh = np.setdiff1d(np.arange(len(copied)), choice.images)
         origins = np.concatenate([np.arange(len(labels)), choice.images, copied[fresh]])
         more: Iterable[Any] = [] if choice.rows is None else [choice.rows]
         if len(fresh):
-            chosen, changed = units.take(images, copied[fresh]), tuple(changes[copy] for copy in fresh)
+            chosen, changed = [images[i] for i in copied[fresh]], tuple(changes[copy] for copy in fresh)
             if isinstance(rows, StoredRows):
                 more = [*more, self._rows(chosen, rows.store, changed)]
             else:

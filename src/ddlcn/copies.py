@@ -2,7 +2,7 @@
 
 A face in a mirror is still that face, lit from the other side; a digit in a mirror is none. So the training
 images are asked what helps: on a sample of them each kind of copy trains an SVM without some, and the kind
-under which those are likeliest is taken: "none", unless another is better beyond doubt.
+under which those are likeliest is taken, if its gain is more than the standard error of that; else "none".
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ def choose(
     best, most = no_choice("none"), 0.0
     if len(codes) > _MANY:
         return best
+    seed = np.random.RandomState().randint(2**31) if seed is None else seed  # one for all that is compared
     sample = _sample(codes, seed)
     known = np.unique(codes[sample], return_inverse=True)[1]
     own, origins, settings = rows[sample], np.arange(len(known)), (C, seed, n_jobs)
@@ -122,10 +123,11 @@ def _likelihoods(
     return log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]
 
 
-def deal(kind: str, codes: np.ndarray) -> tuple[np.ndarray, tuple[Change, ...]]:
-    """Copies of images of these classes: of which image each is, and its change; first one of each image.
+def deal(kind: str, codes: np.ndarray, first: int = 0) -> tuple[np.ndarray, tuple[Change, ...]]:
+    """Copies of images of these classes: of which image each is, and its change; at first one of each image.
 
-    The changes of a kind are dealt in turn within each class, so that none is a mark of a class.
+    Images from number `first` on get some, and are counted from there. The changes of a kind are dealt in
+    turn within each class, so that none is a mark of a class.
 
     >>> images, changes = deal("mirrored", np.array([0, 1]))
     >>> images, changes == (Change(mirror=True), Change(mirror=True))
@@ -134,8 +136,8 @@ def deal(kind: str, codes: np.ndarray) -> tuple[np.ndarray, tuple[Change, ...]]:
     changes, n_images = KINDS[kind], len(codes)
     each = min(len(changes), max(1, _COPIES // n_images))
     turn = np.argsort(np.argsort(codes, kind="stable"))
-    dealt = [(turn + n * len(changes) // each) % len(changes) for n in range(each)]
-    images = np.tile(np.arange(n_images), each)
+    dealt = [(turn[first:] + n * len(changes) // each) % len(changes) for n in range(each)]
+    images = np.tile(np.arange(n_images - first), each)
     return images, tuple(changes[change] for change in np.ravel(dealt).astype(int))
 
 

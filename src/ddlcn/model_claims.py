@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ddlcn.copies import KINDS
 from ddlcn.layers.coding import MAX_NEIGHBORS
 
 Rule = Callable[[Any], bool]
@@ -51,6 +52,7 @@ def check(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         _by_rules(spec, _CODERS[spec["kind"]], "coder", only=True)
     _by_rules(header["params"], dict.fromkeys(header["params"], _is_setting) | _PARAMS, "params")
     _expect(sum(level * level for level in header["pyramid"]) <= MOST_CELLS, "its pyramid has too many cells")
+    _expect(header.get("copies", "none") in KINDS, "its copies are of no known kind")
     low, high = header["value_range"]
     _expect(low < high, "its values have no range")
     _check_tensors(header, tensors)

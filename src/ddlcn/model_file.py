@@ -18,7 +18,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from ddlcn import model_claims
-from ddlcn.copies import KINDS
 from ddlcn.errors import DDLCNError, ModelFileError
 from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from ddlcn.layers.network import Network
@@ -174,7 +173,6 @@ def _restore(
     model.value_range_ = float(low), float(high)
     model.n_train_ = header["n_train"]
     model.copies_ = header.get("copies", "none")
-    _expect(model.copies_ in KINDS, "its copies are of no known kind")
     if header["n_features_in"] is not None:
         model.n_features_in_ = header["n_features_in"]
     model.timings_ = Stopwatch()

@@ -161,8 +161,9 @@ def trained_on(store: Store, svm: LinearSVM) -> tuple[list[str], np.ndarray, np.
             f"{store.path!r} does not hold the rows that this model was trained on: give the store of its "
             "training (ddlcn train --work), or train on all images"
         )
-    names, codes, origins = store.read(_training(svm))
-    return names.tobytes().decode().split("\n"), codes, origins
+    names, codes, *origins = store.read(_training(svm))
+    found = origins[0] if origins else np.arange(len(codes))  # stores from before there were copies
+    return names.tobytes().decode().split("\n"), codes, found
 
 
 def _training(svm: LinearSVM) -> str:

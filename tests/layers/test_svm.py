@@ -149,3 +149,12 @@ def test_products_of_rows(monkeypatch, dtype, density):
         assert one.dtype == dtype
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
         assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_entries_given_twice_add_up(solver):
+    X, y, _ = problem(TALL, 3)
+    twice = sparse.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    found = LinearSVM(solver=solver, tol=1e-9).fit(twice, y).coef_
+    assert_allclose(found, LinearSVM(solver=solver, tol=1e-9).fit(X, y).coef_, atol=1e-6)
+    assert twice.nnz == 2 * X.nnz

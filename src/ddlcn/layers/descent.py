@@ -311,7 +311,9 @@ def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
 
     Blocks depend on X alone, and are summed in order.
     """
-    n_rows, counts = X.shape[0], np.bincount(X.indices, minlength=X.shape[1])
+    n_rows, counts = X.shape[0], np.zeros(X.shape[1], np.int64)
+    for start in range(0, X.nnz, _BLOCK_ENTRIES):  # some at a time, for they are widened
+        counts += np.bincount(X.indices[start : start + _BLOCK_ENTRIES], minlength=X.shape[1])
     heavy = counts >= _HEAVY * n_rows
     calls = [(_dense_product, columns) for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // n_rows))]
     calls += [(_sparse_product, columns) for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES)]

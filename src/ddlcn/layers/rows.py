@@ -89,8 +89,10 @@ class MemoryRows:
     """Rows in memory; a block is a view."""
 
     def __init__(self, X: csr_array) -> None:
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         self.X, self.shape, self.dtype, self.n_entries = X, X.shape, X.dtype, X.nnz
-        X.sort_indices()
         self.cuts = cuts(np.diff(X.indptr))
 
     @cached_property
