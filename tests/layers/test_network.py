@@ -102,3 +102,15 @@ def test_an_image_is_the_same_alone_and_in_company():
     pictures, (network, _) = images(rng, 7), networks(rng, (9, 6))
     together = network.rows(pictures).toarray()
     assert_array_equal(together, np.vstack([network.rows([picture]).toarray() for picture in pictures]))
+
+
+def test_atoms_that_an_image_does_not_use_make_no_difference(monkeypatch):
+    rng = np.random.default_rng(0)
+    atoms = unit_rows(rng, 200)
+    network = Network([atoms], [LocalityCoder(3)], SpatialPyramid((1, 2)), min_channel=True)
+    rows = []
+    for codes_an_atom in (0, 1000):
+        monkeypatch.setattr("ddlcn.layers.network._MANY_CODES", codes_an_atom)
+        rows.append(network.rows(images(np.random.default_rng(1), 5)))
+    assert_array_equal(rows[0].toarray(), rows[1].toarray())
+    assert_array_equal(rows[0].indices, rows[1].indices)

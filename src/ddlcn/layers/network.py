@@ -29,6 +29,7 @@ from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.sift import Descriptors
 
 _DESCRIPTORS_AT_ONCE = 4096
+_MANY_CODES = 4  # for each atom
 
 
 class Coder(Protocol):
@@ -77,6 +78,10 @@ class Network:
     def codebook(self) -> Codebook:
         """The first dictionary, made ready for coding."""
         return Codebook(self.dictionaries[0])
+
+    @cached_property
+    def _all_atoms(self) -> np.ndarray:
+        return np.arange(len(self.dictionaries[0]))
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
@@ -162,8 +167,11 @@ class Network:
             row = self._expanded(*self.pyramid.pool_cells(codes, cells, n_atoms))
             columns = np.flatnonzero(row).astype(np.int32)
             return columns, row[columns]
-        used, places = pooling.used_atoms(codes.indices, n_atoms)
-        maximum, minimum = self.pyramid.pool_cells(Codes(places, codes.values), cells, len(used))
+        used = self._all_atoms
+        if codes.indices.size < _MANY_CODES * n_atoms:  # else few atoms are left out; no answer depends on it
+            used, places = pooling.used_atoms(codes.indices, n_atoms)
+            codes = Codes(places, codes.values)
+        maximum, minimum = self.pyramid.pool_cells(codes, cells, len(used))
         columns, data = np.empty(2 * maximum.size, np.int32), np.empty(2 * maximum.size, np.float32)
         n = pooling.weighted_row(maximum, minimum, used, *self.weights, columns, data)
         return columns[:n].copy(), data[:n].copy()
