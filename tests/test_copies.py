@@ -96,6 +96,14 @@ def test_what_hurts_is_not_chosen(digits):
     assert model.copies_ != "mirrored"
 
 
+@pytest.mark.parametrize(("spread", "kind"), [(0.5, "moved"), (2.0, "none")])
+def test_a_gain_must_exceed_its_standard_error(digits, monkeypatch, spread, kind):
+    """Each of 48 images gains 0.1 on average, with a standard error of spread / 6.9."""
+    gains = iter([0 * digits[1], 0 * digits[1], 0.1 + spread * (-1.0) ** np.arange(48)])
+    monkeypatch.setattr(copies, "_likelihoods", lambda *_: next(gains))
+    assert DDLCNClassifier(**SMALL).fit(*digits).copies_ == kind
+
+
 def test_single_images_and_many_images_choose_none(digits, monkeypatch):
     images, labels = digits
     assert DDLCNClassifier(**SMALL).fit(images[::12], labels[::12]).copies_ == "none"
