@@ -5,13 +5,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier, DDLCNError, copies, units
+from ddlcn import DDLCNClassifier, DDLCNError, copies, held_out, units
 from ddlcn.copies import KINDS, Change, deal
+from ddlcn.held_out import Judge
 from ddlcn.layers.descent import Problem
 from ddlcn.layers.svm import LinearSVM, _folds, held_out_scores
 from ddlcn.store import Store
 
-SMALL = {"atoms_per_class": 2, "deeper_atoms": (4,), "C": 1.0}
+SMALL = {"atoms_per_class": 2, "deeper_atoms": (4,), "C": 1.0, "deep": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_what_hurts_is_not_chosen(digits):
 def test_a_gain_must_exceed_its_standard_error(digits, monkeypatch, spread, kind):
     """Each of 48 images gains 0.1 on average, with a standard error of spread / 6.9."""
     gains = iter([0 * digits[1], 0 * digits[1], 0.1 + spread * (-1.0) ** np.arange(48)])
-    monkeypatch.setattr(copies, "_likelihoods", lambda *_: next(gains))
+    monkeypatch.setattr(Judge, "likelihoods", lambda *_: next(gains))
     assert DDLCNClassifier(**SMALL).fit(*digits).copies_ == kind
 
 
@@ -175,7 +176,7 @@ def test_what_judged_a_kind_is_not_coded_again(monkeypatch):
         [],
         units.code_images,
     )
-    monkeypatch.setattr(copies, "_SAMPLE", 20)
+    monkeypatch.setattr(held_out, "_SAMPLE", 20)
     monkeypatch.setattr(
         units, "code_images", lambda some, *rest: coded.append(len(some)) or code(some, *rest)
     )

@@ -39,11 +39,11 @@ def assert_adds_up(model: DDLCNClassifier, evidence: Evidence, column: int, imag
     score = scores[0, column] if scores.ndim == 2 else (1 if column else -1) * scores[0]
     assert evidence.label == model.classes_[column]
     assert evidence.score == pytest.approx(score, abs=1e-5)
-    assert evidence.bias + evidence.shares.sum() == pytest.approx(evidence.score, abs=1e-5)
+    assert evidence.bias + evidence.shares.sum() + evidence.deep.sum() == pytest.approx(score, abs=1e-5)
     assert evidence.bias + evidence.patches.sum() == pytest.approx(evidence.score, abs=1e-5)
     assert evidence.bias + evidence.map().sum() == pytest.approx(evidence.score, abs=1e-5)
     n_atoms = len(model.network_.dictionaries[0])
-    assert evidence.bias + evidence.by_atom(n_atoms).sum() == pytest.approx(evidence.score, abs=1e-5)
+    assert evidence.by_atom(n_atoms).sum() == pytest.approx(evidence.shares.sum(), abs=1e-5)
     assert evidence.map().shape == evidence.descriptors.shape
 
 
@@ -59,6 +59,7 @@ def assert_adds_up(model: DDLCNClassifier, evidence: Evidence, column: int, imag
     step=st.integers(2, 7),
     min_channel=st.sampled_from([None, True, False]),
     power=st.sampled_from([None, 0.3, 1.0]),
+    deep=st.sampled_from([0.0, 0.5, 2.0]),
     colour=st.booleans(),
 )
 def test_shares_and_bias_add_up_to_the_score(
@@ -72,6 +73,7 @@ def test_shares_and_bias_add_up_to_the_score(
     step: int,
     min_channel: bool | None,
     power: float | None,
+    deep: float,
     colour: bool,
 ) -> None:
     images, labels = some_images(seed, n_classes, colour=colour)
@@ -84,6 +86,7 @@ def test_shares_and_bias_add_up_to_the_score(
         descriptor=DenseSIFT(patch_size=patch_size, step=step, contrast_threshold=0.1),
         min_channel=min_channel,
         power=power,
+        deep=deep if deeper else 0.0,
         C=1.0,
         expand=expand,
     ).fit(images, labels)

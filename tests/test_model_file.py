@@ -53,6 +53,7 @@ def rewrite(path, change_header=None, change_tensors=None):
         {"coder": "llc", "preset": "paper"},
         {"deeper_atoms": (), "C": 3.0},
         {"deeper_atoms": (8, 4), "expand": True},
+        {"deeper_atoms": (8, 4), "deep": 0.5},
         {"descriptor": DenseSIFT(patch_size=(12, 16), step=5), "pyramid": (1, 3)},
     ],
 )
@@ -132,6 +133,9 @@ HEADERS = {
     "range reversed": lambda h: h.update(value_range=[1.0, 0.0]),
     "neighbours text": lambda h: h["coders"][0].update(n_neighbors="15"),
     "neighbours negative": lambda h: h["coders"][0].update(n_neighbors=-1),
+    "deep channel negative": lambda h: h.update(deep=-1.0),
+    "deep channel text": lambda h: h.update(deep="1"),
+    "deep channel without weights": lambda h: h.update(deep=1.0 if not h["deep"] else 0),
     "scale NaN": lambda h: h["svm"].update(scale=float("nan")),
     "list": lambda h: h.clear(),
 }

@@ -15,9 +15,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ddlcn import cluster, copies, model_file, units
+from ddlcn import cluster, copies, deep, model_file, units
 from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
+from ddlcn.held_out import Judge
 from ddlcn.images import value_range
 from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
@@ -65,6 +66,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Pool plain minima beside the maxima.
     power : float, optional
         Exponent on the size of codes before pooling; 0.5 lets small codes count for more.
+    deep : float or "cv", optional
+        Length of the deep channel beside pooled codes of length 1: descriptors coded over all deeper atoms at
+        once, and averaged over a fine grid. "cv" tries some on held-out training images; 0 leaves it out.
     copies : "none", "mirrored", "moved" or "cv", optional
         Copies of training images that train beside them: mirrored, or shifted, turned and scaled a little;
         "cv" tries each kind on held-out training images. Dictionaries are learnt without them.
@@ -119,6 +123,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         pyramid: tuple[int, ...] | None = None,
         min_channel: bool | None = None,
         power: float | None = None,
+        deep: float | str | None = None,
         copies: str | None = None,
         C: float | str | None = None,
         expand: bool = False,
@@ -139,6 +144,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.pyramid = pyramid
         self.min_channel = min_channel
         self.power = power
+        self.deep = deep
         self.copies = copies
         self.C = C
         self.expand = expand
@@ -190,7 +196,18 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 deeper = L1BallDictionary(n_atoms, self.l1_radius, random_state=seed)
                 dictionaries.append(deeper.fit(dictionaries[-1]).components_)
         self.network_ = self._network(dictionaries)
+        if self._or_preset("deep") == "cv" and self.deeper_atoms:
+            with one_blas_thread(), self.timings_.time("deep"):
+                self.network_.deep = self._choose_deep(images, codes)
         return self
+
+    def _choose_deep(self, images: Any, codes: np.ndarray) -> float:
+        """The length of the deep channel that helps most by held-out training images, if any."""
+        judge = self._judge(codes)
+        self.network_.deep = 1.0
+        rows = self._rows([images[image] for image in judge.sample], self._store())
+        rows = rows.load() if isinstance(rows, StoredRows) else rows
+        return deep.choose(judge, rows, self.network_.n_pooled)
 
     def augment(
         self, images: Any, rows: csr_array | StoredRows, y: ArrayLike
@@ -264,7 +281,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 store = rows.store if isinstance(rows, StoredRows) else None
                 return self._rows([images[image] for image in chosen], store, changes)
 
-            return copies.choose(rows, codes, code, self._fixed_C(), self.random_state, self.n_jobs)
+            return copies.choose(self._judge(codes), rows, codes, code)
         return copies.no_choice(kind)
 
     def _with_copies(
@@ -289,10 +306,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 more = chain(more, units.rows_in_turn(chosen, *self._work(), changes=changed))
         return units.joined(rows, more), labels[origins], origins
 
-    def _fixed_C(self) -> float:
-        """C where it is not what is being chosen."""
+    def _judge(self, codes: np.ndarray) -> Judge:
         candidates = candidates_of(self._or_preset("C"))
-        return candidates[len(candidates) // 2]
+        return Judge(codes, candidates[len(candidates) // 2], self.random_state, self.n_jobs)
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
         return Network(
@@ -302,6 +318,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             self._or_preset("min_channel"),
             self.expand,
             self._power(),
+            self._deep(),
         )
 
     def _or_preset(self, name: str) -> Any:
@@ -337,6 +354,17 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if not power > 0:
             raise DDLCNError(f"power={power}: must be positive; 1 leaves codes as they are")
         return float(power)
+
+    def _deep(self) -> float:
+        """The length of the deep channel; 0 while it is to be chosen."""
+        given = self._or_preset("deep")
+        if given == "cv":
+            return 0.0
+        if isinstance(given, str) or not given >= 0:
+            raise DDLCNError(f'deep={given!r}: must be a number from 0, or "cv"')
+        if given and not self.deeper_atoms:
+            raise DDLCNError(f"deep={given}: there are no deeper atoms; set deeper_atoms, or deep=0")
+        return float(given)
 
     def _coder(self, layer: int) -> Coder:
         neighbors = self._or_preset("neighbors")

@@ -1,8 +1,7 @@
 """Changed copies of training images, which train the SVM beside them.
 
-A face in a mirror is still that face, lit from the other side; a digit in a mirror is none. So the training
-images are asked what helps: on a sample of them each kind of copy trains an SVM without some, and the kind
-under which those are likeliest is taken, if its gain is more than the standard error of that; else "none".
+A face in a mirror is still that face, lit from the other side; a digit in a mirror is none. So held-out
+training images are asked what helps.
 """
 
 from __future__ import annotations
@@ -13,14 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import affine_transform
 from scipy.sparse import csr_array, vstack
-from scipy.special import log_softmax
 
-from ddlcn.layers.descent import Problem
+from ddlcn.held_out import Judge, sure_gain
 from ddlcn.layers.rows import StoredRows
-from ddlcn.layers.svm import calibrate, held_out_scores
 
-_SAMPLE = 300  # images that kinds are judged on, by one copy of each
-_FULL = 30  # of a class
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
 _MANY = 20_000  # images that need no copies, which would cost more than they gain
 
@@ -77,50 +72,31 @@ class Choice(NamedTuple):
 
 
 def choose(
+    judge: Judge,
     rows: csr_array | StoredRows,
     codes: np.ndarray,
     code: Callable[[np.ndarray, tuple[Change, ...]], csr_array | StoredRows],
-    C: float,
-    seed: int | None,
-    n_jobs: int | None,
 ) -> Choice:
-    """The kind of copies that makes held-out images likeliest; `code` gives the rows of changed images.
-
-    What counts is its gain over none, less the standard error of that.
-    """
+    """The kind of copies that helps most by a judge, if any; `code` gives the rows of changed images."""
     best, most = no_choice("none"), 0.0
     if len(codes) > _MANY:
         return best
-    seed = np.random.RandomState().randint(2**31) if seed is None else seed  # one for all that is compared
-    sample = _sample(codes, seed)
-    known = np.unique(codes[sample], return_inverse=True)[1]
-    own, origins, settings = rows[sample], np.arange(len(known)), (C, seed, n_jobs)
-    plain = _likelihoods(own, known, origins, *settings)
+    own = rows[judge.sample]
+    plain = judge.likelihoods(own)
     for kind in KINDS if len(plain) else ():  # else no class has an image to spare
         _, changes = deal(kind, codes)
         if changes:
-            coded = code(sample, tuple(changes[image] for image in sample))
+            coded = code(judge.sample, tuple(changes[image] for image in judge.sample))
             both = vstack([own, coded.load() if isinstance(coded, StoredRows) else coded], format="csr")
-            gains = _likelihoods(both, np.tile(known, 2), np.tile(origins, 2), *settings) - plain
-            score = gains.mean() - gains.std() / len(gains) ** 0.5
-            if score > most:
-                best, most = Choice(kind, sample, coded), score
+            gain = sure_gain(judge.likelihoods(both), plain)
+            if gain > most:
+                best, most = Choice(kind, judge.sample, coded), gain
     return best
 
 
 def no_choice(kind: str) -> Choice:
     """A kind that was not judged."""
     return Choice(kind, np.empty(0, np.int64), None)
-
-
-def _likelihoods(
-    rows: csr_array, codes: np.ndarray, origins: np.ndarray, C: float, seed: int | None, n_jobs: int | None
-) -> np.ndarray:
-    """The log-likelihood of each image that could be held out, under a model trained without it."""
-    problem = Problem(rows, codes, "auto", 1e-3, seed, n_jobs)
-    [(scores, truth)] = held_out_scores(problem, (C,), origins, seed)
-    scale = calibrate(scores, truth)[0] if len(truth) else 1.0
-    return log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]
 
 
 def deal(kind: str, codes: np.ndarray, first: int = 0) -> tuple[np.ndarray, tuple[Change, ...]]:
@@ -139,19 +115,3 @@ def deal(kind: str, codes: np.ndarray, first: int = 0) -> tuple[np.ndarray, tupl
     dealt = [(turn[first:] + n * len(changes) // each) % len(changes) for n in range(each)]
     images = np.tile(np.arange(n_images - first), each)
     return images, tuple(changes[change] for change in np.ravel(dealt).astype(int))
-
-
-def _sample(codes: np.ndarray, seed: int | None) -> np.ndarray:
-    """Some images: of as many classes as there is room for, up to 30 of each, or more if classes are few.
-
-    Few images of each class would ask what helps when images are few.
-    """
-    rng, room = np.random.RandomState(seed), _SAMPLE
-    chosen: list[np.ndarray] = []
-    each = max(_FULL, _SAMPLE // (codes.max() + 1))
-    for c in rng.permutation(codes.max() + 1):
-        own = rng.permutation(np.flatnonzero(codes == c))[:each]
-        if len(chosen) < 2 or len(own) <= room:
-            chosen.append(own)
-            room -= len(own)
-    return np.sort(np.concatenate(chosen))

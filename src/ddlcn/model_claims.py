@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ddlcn.copies import KINDS
 from ddlcn.layers.coding import MAX_NEIGHBORS
+from ddlcn.layers.network import DEEP_SIDE
 
 Rule = Callable[[Any], bool]
 
@@ -52,6 +53,7 @@ def check(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         _by_rules(spec, _CODERS[spec["kind"]], "coder", only=True)
     _by_rules(header["params"], dict.fromkeys(header["params"], _is_setting) | _PARAMS, "params")
     _expect(sum(level * level for level in header["pyramid"]) <= MOST_CELLS, "its pyramid has too many cells")
+    _expect(_number(0, 1e6)(header.get("deep", 0)), "its deep channel has a strange length")
     _expect(header.get("copies", "none") in KINDS, "its copies are of no known kind")
     low, high = header["value_range"]
     _expect(low < high, "its values have no range")
@@ -86,6 +88,8 @@ def _check_tensors(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> 
         fits = [cells * atoms[0] * (length + header["min_channel"])]
     else:
         fits = [cells * atoms[0], 2 * cells * atoms[0]]
+    if header.get("deep", 0):
+        fits = [n + DEEP_SIDE**2 * sum(atoms[1:]) for n in fits]
     rows = 1 if len(header["classes"]) == 2 else len(header["classes"])
     coef = tensors["svm.coef"].shape
     _expect(len(coef) == 2 and coef[1] in fits, "its weights do not fit its dictionaries")

@@ -53,6 +53,7 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "pyramid": network.pyramid.levels,
         "min_channel": network.min_channel,
         "power": network.power,
+        "deep": network.deep,
         "classes": model.classes_.tolist(),
         "classes_dtype": model.classes_.dtype.str,
         "value_range": model.value_range_,
@@ -187,7 +188,7 @@ def _restore(
     dictionaries = [tensors[f"dictionary.{layer}"] for layer in range(len(coders))]
     pyramid = SpatialPyramid(_tuples(header["pyramid"]))
     settings = (pyramid, header["min_channel"], model.expand, float(header["power"]))
-    model.network_ = Network(dictionaries, coders, *settings)
+    model.network_ = Network(dictionaries, coders, *settings, float(header.get("deep", 0)))
 
     svm = model.svm_ = LinearSVM(C=header["svm"]["C"])
     svm.classes_, svm.coef_, svm.intercept_ = (

@@ -19,6 +19,7 @@ class Preset:
     beta: float = 0.01
     min_channel: bool = False
     power: float = 1.0
+    deep: float | str = 0.0
     copies: str = "none"
     C: float | str = 1.0
     most_descriptors: int = 100_000  # that the dictionary of a class is learnt on
@@ -36,6 +37,7 @@ PRESETS = {
         beta=0.05,
         min_channel=True,
         power=0.5,
+        deep="cv",
         copies="cv",
         C="cv",
         most_descriptors=20_000,

@@ -138,7 +138,14 @@ def stored_rows_of(
     size = min(
         _MOST_IMAGES, max(_IMAGES_AT_ONCE, -(-len(images) // 64))
     )  # small sets too are worth sharing out
-    settings = (network.coders, network.pyramid, network.min_channel, network.expand, network.power)
+    settings = (
+        network.coders,
+        network.pyramid,
+        network.min_channel,
+        network.expand,
+        network.power,
+        network.deep,
+    )
     atoms = [store.keep(atoms) for atoms in network.dictionaries]
     shared = Shared(_load_network, store, atoms, *settings, made=network)
     parts = zip(_parts(images, size), _parts(changes, size, len(images)), strict=True)
@@ -202,5 +209,6 @@ def _load_network(
     min_channel: bool,
     expand: bool,
     power: float,
+    deep: float,
 ) -> Network:
-    return Network([store.read(name) for name in atoms], coders, pyramid, min_channel, expand, power)
+    return Network([store.read(name) for name in atoms], coders, pyramid, min_channel, expand, power, deep)

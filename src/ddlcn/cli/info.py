@@ -52,6 +52,7 @@ def _facts(path: Path, model: "DDLCNClassifier") -> dict[str, Any]:
         ],
         "descriptor": model.descriptor_.get_params(),
         "pyramid": network.pyramid.levels,
+        "deep": network.deep,
         "svm": {"C": model.svm_.C_, "features": network.n_features},
         "settings": {name: value for name, value in model.get_params().items() if name not in hidden},
     }
@@ -67,6 +68,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"layer {depth}", _words(layer)) for depth, layer in enumerate(facts["layers"], start=1)),
         ("descriptor", _words(facts["descriptor"])),
         ("pyramid", " + ".join(f"{side}×{side}" for side in facts["pyramid"])),
+        ("deep channel", f"length {facts['deep']:g}" if facts["deep"] else "none"),
         ("svm", _words(facts["svm"])),
         ("settings", _words(facts["settings"])),
     ]

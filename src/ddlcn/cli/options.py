@@ -46,6 +46,12 @@ def _between(text: str, low: float, high: float) -> float:
     return float(text)
 
 
+def _length(text: str) -> float:
+    if not 0 <= float(text) < float("inf"):
+        raise ValueError
+    return float(text)
+
+
 def _writable(path: Path | None) -> Path | None:
     if path is not None:
         from ddlcn.model_file import check_writable
@@ -210,6 +216,17 @@ Beta = Annotated[
         metavar="X",
         help="Price of far atoms (exact coder).",
         rich_help_panel="Network",
+        show_default="by preset",
+    ),
+]
+Deep = Annotated[
+    Any,
+    _network(
+        "--deep",
+        read=lambda text: text if text == "cv" else _length(text),
+        give="a number from 0, or cv",
+        metavar="X|cv",
+        help="Length of the deep channel beside pooled codes; cv tries some on images held out.",
         show_default="by preset",
     ),
 ]

@@ -33,6 +33,7 @@ def summary(
         "accuracy": None,
         "interval": None,
         "n_train": model.n_train_,
+        "deep": model.network_.deep,
         "copies": model.copies_,
         "n_test": 0,
         "seconds": seconds,

@@ -185,6 +185,7 @@ class _Worker:
             "seed": self.seed,
             "layers": 1 + len(getattr(model, "deeper_atoms", ())),
             "copies": getattr(model, "copies_", None),
+            "deep": getattr(getattr(model, "network_", None), "deep", None),
             "images": {key: len(rows) for key, rows in split._asdict().items()},
             "accuracy": float((truth == predicted).mean()),
             "class_accuracy": [r / n if n else None for r, n in zip(right, count, strict=True)],

@@ -100,6 +100,35 @@ def weighted_row(maximum, minimum, used, max_weights, min_weights, columns, data
 
 
 @kernel
+def linear_codes(values, coder, power):
+    """values @ coder, each entry raised to a power with its sign kept; a row depends on no other row."""
+    out = np.zeros((values.shape[0], coder.shape[1]), np.float32)
+    for i in range(values.shape[0]):
+        row = out[i]
+        for d in range(values.shape[1]):
+            value, weights = values[i, d], coder[d]
+            for n in range(row.size):
+                row[n] += value * weights[n]
+    if power == np.float32(0.5):
+        return np.sign(out) * np.sqrt(np.abs(out))
+    return np.sign(out) * np.abs(out) ** power
+
+
+@kernel
+def cell_means(values, cells, n_cells):
+    """The mean of the values in each cell; zero where there are none."""
+    out, members = np.zeros((n_cells, values.shape[1]), np.float32), np.zeros(n_cells, np.float32)
+    for i in range(values.shape[0]):
+        members[cells[i]] += 1
+        for n in range(values.shape[1]):
+            out[cells[i], n] += values[i, n]
+    for cell in range(n_cells):
+        if members[cell] > 0:
+            out[cell] /= members[cell]
+    return out
+
+
+@kernel
 def attribute(indices, values, cells, maximum, minimum, max_coef, min_coef, shares):
     """shares[i, n] = part of Σ max_coef·maximum + min_coef·minimum that code n of descriptor i attained.
 

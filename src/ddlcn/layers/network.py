@@ -11,6 +11,10 @@ augmented features, Σ_j Σ_{a in [1, c_j]}, is that of the short features
 
 and so is their length. A linear SVM sees no difference: in the paper's formula depth reweights atoms and
 adds a min-pooled channel, no more. `expand=True` builds the literal vector all the same.
+
+**The deep channel** is what depth can add all the same. A descriptor y of the smallest patches is coded over
+all deeper atoms U at once, h = argmin ‖y − Uᵀh‖² + ε‖h‖² = (UUᵀ + εI)⁻¹Uy: few numbers, so that their means
+over a fine grid are no longer than the pooled codes, and keep the position that pooling loses.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.sift import Descriptors
 
+DEEP_SIDE = 16  # cells a side of the deep channel's grid
+_DEEP_RIDGE = 0.01
 _DESCRIPTORS_AT_ONCE = 4096
 _MANY_CODES = 4  # for each atom
 
@@ -55,7 +61,9 @@ class Network:
     expand : bool
         Give the literal augmented vector of Algorithm 1 instead of its exact short form.
     power : float
-        Exponent on the size of a first-layer code: below 1, small codes count for more beside large ones.
+        Exponent on the size of a code: below 1, small codes count for more beside large ones.
+    deep : float
+        Length of the deep channel beside pooled codes of length 1; 0 leaves it out.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class Network:
         min_channel: bool = False,
         expand: bool = False,
         power: float = 1.0,
+        deep: float = 0.0,
     ) -> None:
         self.dictionaries = list(dictionaries)
         self.coders = list(coders)
@@ -73,6 +82,7 @@ class Network:
         self.min_channel = min_channel
         self.expand = expand
         self.power = power
+        self.deep = deep
 
     @cached_property
     def codebook(self) -> Codebook:
@@ -115,9 +125,21 @@ class Network:
             deeper = np.hstack([np.ones((len(table), 1), np.float32), below])
         return deeper
 
+    @cached_property
+    def deep_coder(self) -> np.ndarray:
+        """The linear map of a descriptor to its code over all deeper atoms: (n_features, n_deeper_atoms)."""
+        atoms = np.concatenate(self.dictionaries[1:]).astype(np.float64)
+        ridge = _DEEP_RIDGE * np.eye(len(atoms))
+        return np.ascontiguousarray(np.linalg.solve(atoms @ atoms.T + ridge, atoms).T, dtype=np.float32)
+
     @property
     def n_features(self) -> int:
         """Length of an image feature."""
+        return self.n_pooled + (DEEP_SIDE**2 * self.deep_coder.shape[1] if self.deep else 0)
+
+    @property
+    def n_pooled(self) -> int:
+        """Of these, pooled codes of the first layer, which come first."""
         n_atoms, cells = len(self.dictionaries[0]), self.pyramid.n_cells
         if self.expand:
             length = 1  # of a row of `augmentation`
@@ -155,7 +177,8 @@ class Network:
             own = slice(start, start := start + len(image.values))
             if image.positions is not positions:  # images of one shape share them
                 positions, cells = image.positions, self.pyramid.cells(image.positions, image.shape)
-            found.append(self._row(Codes(codes.indices[own], codes.values[own]), cells))
+            row = self._row(Codes(codes.indices[own], codes.values[own]), cells)
+            found.append(self._deepened(*row, self.deep_means(image).ravel()) if self.deep else row)
         indptr = np.cumsum([0] + [len(columns) for columns, _ in found], dtype=np.int32)
         columns, data = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return csr_array((data, columns, indptr), shape=(len(images), self.n_features))
@@ -176,13 +199,37 @@ class Network:
         n = pooling.weighted_row(maximum, minimum, used, *self.weights, columns, data)
         return columns[:n].copy(), data[:n].copy()
 
+    def deep_patches(self, image: Descriptors) -> tuple[np.ndarray, np.ndarray]:
+        """The patches that the deep channel is made of, by number, and the cell of each."""
+        smallest = np.flatnonzero(image.sizes == image.sizes.min())
+        return smallest, SpatialPyramid((DEEP_SIDE,)).cells(image.positions[smallest], image.shape)[:, 0]
+
+    def deep_codes(self, values: np.ndarray) -> np.ndarray:
+        """Codes of descriptors over all deeper atoms, raised to `power`."""
+        return pooling.linear_codes(values, self.deep_coder, np.float32(self.power))
+
+    def deep_means(self, image: Descriptors) -> np.ndarray:
+        """Means of these codes over the cells of a grid: (n_cells, n_deep)."""
+        patches, cells = self.deep_patches(image)
+        return pooling.cell_means(self.deep_codes(image.values[patches]), cells, DEEP_SIDE**2)
+
+    def _deepened(
+        self, columns: np.ndarray, data: np.ndarray, means: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A row of pooled codes with the deep channel after them, of unit length."""
+        places = np.flatnonzero(means).astype(np.int32)
+        scale = self.deep / max(float(np.linalg.norm(means.astype(np.float64))), 1e-30)
+        data = np.concatenate([data, means[places] * np.float32(scale)])
+        length = max(float(np.linalg.norm(data.astype(np.float64))), 1e-30)
+        return np.concatenate([columns, self.n_pooled + places]), data / np.float32(length)
+
     def fold(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights of pooled maxima and minima, each (n_cells, n_atoms), that a linear weight amounts to.
 
         Before normalisation, feature · coef = Σ max_coef · maximum + Σ min_coef · minimum.
         """
         cells, n_atoms = self.pyramid.n_cells, len(self.dictionaries[0])
-        coef = coef.astype(np.float64).reshape(cells, -1)
+        coef = coef[: self.n_pooled].astype(np.float64).reshape(cells, -1)
         if not self.expand:
             max_weights, min_weights = self.weights
             minima = coef[:, n_atoms:] * min_weights if min_weights.size else np.zeros((cells, n_atoms))

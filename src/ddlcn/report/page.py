@@ -208,6 +208,7 @@ def _settings(model: DDLCNClassifier) -> dict[str, Any]:
         "pyramid": network.pyramid.levels,
         "min_channel": network.min_channel,
         "power": network.power,
+        "deep": network.deep,
         "C": f"{model.svm_.C_:g}",
     }
     params = {**model.get_params(deep=False), **decided}
