@@ -86,7 +86,7 @@ def _fit(images=DIGITS.images[:60], labels=DIGITS.target[:60], **settings):
 
 @pytest.mark.parametrize(
     ("gains", "length"),
-    [((0.2, 0.3, 0.1), 1.0), ((-0.1, -0.2, -0.3), 0.0), ((0.0, 0.0, 0.2), 2.0)],
+    [((0.2, 0.3, 0.1, 0.1), 1.0), ((-0.1, -0.2, -0.3, -0.4), 0.0), ((0.0, 0.0, 0.1, 0.2), 4.0)],
 )
 def test_the_length_that_helps_most_is_taken(monkeypatch, gains, length):
     found = iter([np.zeros(9), *(np.full(9, gain) for gain in gains)])
