@@ -165,8 +165,11 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------- training
 
     def fit(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
-        """Learn from images and their labels `y`: `learn`, `transform`, `augment`, `train`, in that order."""
-        self.learn(images, y)
+        """Learn from images and their labels `y`.
+
+        That is `learn`, `weigh`, `transform`, `augment` and `train`, in that order.
+        """
+        self.learn(images, y).weigh(images, y)
         return self.train(*self.augment(images, self._training_rows(images), y))
 
     def _training_rows(self, images: Any) -> csr_array | StoredRows:
@@ -174,7 +177,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             return self._rows(self._images(images), self._store())
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
-        """Learn the dictionaries alone, which is all that `transform` needs.
+        """Learn the dictionaries alone, which is all that `transform` needs if `deep` is not "cv".
 
         `first_layer` gives the atoms of the first dictionary if they have been learnt before.
         """
@@ -196,18 +199,19 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 deeper = L1BallDictionary(n_atoms, self.l1_radius, random_state=seed)
                 dictionaries.append(deeper.fit(dictionaries[-1]).components_)
         self.network_ = self._network(dictionaries)
-        if self._or_preset("deep") == "cv" and self.deeper_atoms:
-            with one_blas_thread(), self.timings_.time("deep"):
-                self.network_.deep = self._choose_deep(images, codes)
         return self
 
-    def _choose_deep(self, images: Any, codes: np.ndarray) -> float:
-        """The length of the deep channel that helps most by held-out training images, if any."""
-        judge = self._judge(codes)
-        self.network_.deep = 1.0
-        rows = self._rows([images[image] for image in judge.sample], self._store())
-        rows = rows.load() if isinstance(rows, StoredRows) else rows
-        return deep.choose(judge, rows, self.network_.n_pooled)
+    def weigh(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
+        """Choose the length of the deep channel by held-out training images, if `deep` is "cv"."""
+        images, labels = self._training_images(images, y)
+        if self._or_preset("deep") == "cv" and self.deeper_atoms:
+            with one_blas_thread(), self.timings_.time("deep"):
+                judge = self._judge(np.unique(labels, return_inverse=True)[1])
+                self.network_.deep = 1.0
+                rows = self._rows([images[image] for image in judge.sample], self._store())
+                rows = rows.load() if isinstance(rows, StoredRows) else rows
+                self.network_.deep = deep.choose(judge, rows, self.network_.n_pooled)
+        return self
 
     def augment(
         self, images: Any, rows: csr_array | StoredRows, y: ArrayLike

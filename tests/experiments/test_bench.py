@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ddlcn import DDLCNClassifier
+from ddlcn import DDLCNClassifier, deep
 from ddlcn.baselines.registry import METHODS, Method
 from ddlcn.experiments.bench import bench
 from ddlcn.experiments.datasets import load_dataset
@@ -28,6 +28,19 @@ def test_rows_equal_a_plain_fit(tmp_path):
         model.learn(digits.images[dictionary], digits.target[dictionary])
         model.train(model.transform(digits.images[train]), digits.target[train])
         np.testing.assert_array_equal(row["predicted"], model.predict(digits.images[test]))
+
+
+def test_rows_that_share_dictionaries_choose_for_themselves(tmp_path, monkeypatch):
+    digits = load_dataset("digits")
+    monkeypatch.setattr(deep, "choose", lambda judge, *_: float(len(judge.sample) > 40))  # of 3 a class, or 6
+    rows = run(tmp_path, methods="ddlcn-best:copies=none", settings="3-2", t="3,6", splits=1)
+    for row, length in zip(rows, (0.0, 1.0), strict=True):
+        train, test, dictionary = draw_split(digits, row["t"], 3, 0)
+        model = DDLCNClassifier(None, 2, deep=length)
+        model.learn(digits.images[dictionary], digits.target[dictionary])
+        model.train(model.transform(digits.images[train]), digits.target[train])
+        np.testing.assert_array_equal(row["predicted"], model.predict(digits.images[test]))
+        assert row["deep"] == length
 
 
 def test_all_training_images_is_the_estimators_own_fit(tmp_path):
