@@ -39,10 +39,12 @@ def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> F
     for i, (axis, evidence) in enumerate(zip(axes[1:], evidences, strict=True)):
         axis.imshow(overlay(grey, maps[i], largest))
         title = f"{plain(evidence.label)}, {roles[i]}: {probabilities[i]:.1%}"
-        score, patches, bias = (
-            signed(value, 3) for value in (evidence.score, evidence.score - evidence.bias, evidence.bias)
+        score, patches, deep, bias = (
+            signed(value, 3)
+            for value in (evidence.score, evidence.score - evidence.bias, evidence.deep.sum(), evidence.bias)
         )
-        axis.set_title(f"{title}\nscore {score} = patches {patches}, bias {bias}", fontsize=11)
+        channel = f" (deep channel {deep})" if model.network_.deep else ""
+        axis.set_title(f"{title}\nscore {score} = patches {patches}{channel}, bias {bias}", fontsize=11)
     bar = above.colorbar(
         ScalarMappable(Normalize(-largest, largest), EVIDENCE_COLOURS), ax=axes, shrink=0.8, pad=0.01
     )
