@@ -39,12 +39,10 @@ def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> F
     for i, (axis, evidence) in enumerate(zip(axes[1:], evidences, strict=True)):
         axis.imshow(overlay(grey, maps[i], largest))
         title = f"{plain(evidence.label)}, {roles[i]}: {probabilities[i]:.1%}"
-        score, patches, deep, bias = (
-            signed(value, 3)
-            for value in (evidence.score, evidence.score - evidence.bias, evidence.deep.sum(), evidence.bias)
+        score, patches, bias = (
+            signed(value, 3) for value in (evidence.score, evidence.score - evidence.bias, evidence.bias)
         )
-        channel = f" (deep channel {deep})" if model.network_.deep else ""
-        axis.set_title(f"{title}\nscore {score} = patches {patches}{channel}, bias {bias}", fontsize=11)
+        axis.set_title(f"{title}\nscore {score} = patches {patches}, bias {bias}", fontsize=11)
     bar = above.colorbar(
         ScalarMappable(Normalize(-largest, largest), EVIDENCE_COLOURS), ax=axes, shrink=0.8, pad=0.01
     )
@@ -53,7 +51,8 @@ def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> F
 
     sheet = below.add_axes((0.0, 0.0, 1.0, 1.0))
     what = f"The {len(tiles)} atoms that matter most for {plain(evidences[0].label)}"
-    sheet.text(0.25, 0.4, f"{what}, each with the patches that fired it", fontsize=11, va="center")
+    channel = f"; the deep channel adds {signed(evidences[0].deep.sum(), 3)}" if model.network_.deep else ""
+    sheet.text(0.25, 0.4, f"{what}, each with the patches that fired it{channel}", fontsize=11, va="center")
     draw_tiles(sheet, tiles, _COLUMNS, 0.7, 1.85)
     sheet.set(xlim=(0, wide), ylim=(4.4, 0))
     for axis in (*axes, sheet):
