@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ddlcn.layers import coding
 from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from tests.oracles import locality
 
@@ -35,6 +36,14 @@ def assert_exact(Y, atoms, beta, k=15, tolerance=1e-5):
     return codes
 
 
+@pytest.fixture(params=[True, False], ids=["table", "no table"])
+def either_way(request, monkeypatch):
+    """As with a dictionary that is small enough for a table of distances, and as with one that is not."""
+    if not request.param:
+        monkeypatch.setattr(coding, "_LARGEST_TABLE", 0)
+
+
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("k", [1, 2, 5, 15])
 def test_random(k, beta):
@@ -87,6 +96,7 @@ DEGENERATE = {  # descriptors, atoms
 ILL_POSED = {("atoms almost alike", 0.0)}  # codes of 10⁵, which 32 bits can't add up to one
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize(("case", "beta"), sorted({*product(DEGENERATE, BETAS)} - ILL_POSED))
 def test_degenerate(case, beta):
     Y, atoms = DEGENERATE[case]
@@ -143,6 +153,7 @@ def test_a_large_penalty_leaves_no_negative_code(photo_descriptors):
     assert codes.values.min() >= -1e-6
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("epsilon", [1e-4, 1e-2, 1.0])
 @pytest.mark.parametrize("k", [1, 2, 5, 15, 99])
 def test_llc_is_the_closed_form(k, epsilon):
@@ -169,6 +180,7 @@ def test_llc_of_degenerate_cases():
 CODERS = [LocalityCoder(), LLCCoder(), LocalityCoder(n_neighbors=3, beta=0.15)]
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("coder", CODERS)
 def test_a_batch_is_its_rows(coder, photo_descriptors):
     Y, atoms = photo_descriptors[:40], photo_descriptors[5::10]

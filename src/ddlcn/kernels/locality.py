@@ -20,19 +20,24 @@ LANES = 8  # LLC systems solved side by side
 
 
 @part
-def _limit(y, distances, k, minima):
-    """A bound that at least the k nearest atoms keep, hardly more, whatever the rounding of `distances`.
+def _limit(y, squares, products, k, distances, minima):
+    """A bound on `distances`, ‖v_j‖² − 2 v_j·y, that at least the k nearest atoms keep, hardly more.
 
-    Deal the atoms to groups, j to j mod GROUPS: a bound that the minima of k groups keep, found by bisection.
+    Deal the atoms to groups, j to j mod GROUPS: a bound that the minima of k groups keep, found by bisection,
+    and beyond it the most that rounding can do.
     """
     minima[:] = np.inf
-    whole = distances.size // GROUPS * GROUPS
+    whole = squares.size // GROUPS * GROUPS
     for start in range(0, whole, GROUPS):
         for g in range(GROUPS):
-            distance = distances[start + g]
+            distance = squares[start + g] - np.float32(2) * products[start + g]
+            distances[start + g] = distance
             minima[g] = distance if distance < minima[g] else minima[g]
-    for j in range(whole, distances.size):
+    for j in range(whole, squares.size):
+        distances[j] = squares[j] - np.float32(2) * products[j]
         minima[j - whole] = min(minima[j - whole], distances[j])
+    if squares.size <= GROUPS or 2 * k > GROUPS:
+        return np.float32(np.inf)
     low = high = minima[0]
     for g in range(GROUPS):
         low, high = min(low, minima[g]), max(high, minima[g])
@@ -51,24 +56,20 @@ def _limit(y, distances, k, minima):
 
 
 @part
-def _nearest(y, V, squares, products, k, exact, distances, candidates, minima, best, order):
+def _nearest(y, V, squares, products, k, room, best, order):
     """order[:k] = the k nearest atoms, best[:k] = their squared distances; ties by smaller index."""
-    n_atoms, n_candidates = squares.size, 0
-    for j in range(n_atoms):
-        distances[j] = squares[j] - np.float32(2) * products[j]
-    limit = np.float32(np.inf)
-    if n_atoms > GROUPS >= 2 * k:
-        limit = _limit(y, distances, k, minima)
-    if n_atoms > 16 * GROUPS >= 32 * k:
-        for g in range(GROUPS):
-            if minima[g] <= limit:
-                for j in range(g, n_atoms, GROUPS):
-                    candidates[n_candidates] = j
-                    n_candidates += distances[j] <= limit
-    else:
-        for j in range(n_atoms):
+    exact, distances, near, some, candidates, minima = room
+    limit = _limit(y, squares, products, k, distances, minima)
+    for j in range(squares.size):
+        near[j] = distances[j] <= limit
+    eights, n_eights, n_candidates = near.view(np.uint64), 0, 0  # few have a near atom among their eight
+    for e in range(eights.size):
+        some[n_eights] = 8 * e
+        n_eights += eights[e] != 0
+    for e in range(n_eights):
+        for j in range(some[e], some[e] + 8):
             candidates[n_candidates] = j
-            n_candidates += distances[j] <= limit
+            n_candidates += near[j]
     for d in range(y.size):
         exact[d] = y[d]
     filled = 0
@@ -77,24 +78,13 @@ def _nearest(y, V, squares, products, k, exact, distances, candidates, minima, b
         for d in range(y.size):
             difference = np.float64(V[j, d]) - exact[d]
             distance += difference * difference
-        if filled < k or distance < best[k - 1] or (distance == best[k - 1] and j < order[k - 1]):
+        if filled < k or distance < best[k - 1]:  # candidates ascend: of equals, the one before stays
             slot = min(filled, k - 1)
             filled = slot + 1
-            while slot > 0 and (
-                best[slot - 1] > distance or (best[slot - 1] == distance and order[slot - 1] > j)
-            ):
+            while slot > 0 and best[slot - 1] > distance:
                 best[slot], order[slot] = best[slot - 1], order[slot - 1]
                 slot -= 1
             best[slot], order[slot] = distance, j
-
-
-@part
-def _apart(V, a, b):
-    distance = 0.0
-    for d in range(V.shape[1]):
-        difference = np.float64(V[a, d]) - np.float64(V[b, d])
-        distance += difference * difference
-    return distance
 
 
 @kernel
@@ -103,24 +93,46 @@ def distances_apart(V):
     table = np.zeros((V.shape[0], V.shape[0]))
     for a in range(V.shape[0]):
         for b in range(a):
-            table[a, b] = table[b, a] = _apart(V, a, b)
+            distance = 0.0
+            for d in range(V.shape[1]):
+                difference = np.float64(V[a, d]) - np.float64(V[b, d])
+                distance += difference * difference
+            table[a, b] = table[b, a] = distance
     return table
 
 
 @part
-def _local_gram(V, order, best, apart, C):
-    """C over the neighbours by 2 z_a·z_b = ‖z_a‖² + ‖z_b‖² − ‖v_a − v_b‖²; returns its trace.
-
-    `apart` is the table of `distances_apart`, or empty to compute what is needed of it.
-    """
-    trace = 0.0
+def _gram_by_table(order, best, apart, C):
+    """C over the neighbours by 2 z_a·z_b = ‖z_a‖² + ‖z_b‖² − ‖v_a − v_b‖²."""
     for a in range(order.size):
-        trace += best[a]
-        C[a, a] = best[a]
-        for b in range(a):
-            distance = apart[order[a], order[b]] if apart.size else _apart(V, order[a], order[b])
-            C[a, b] = C[b, a] = 0.5 * (best[a] + best[b] - distance)
-    return trace
+        for b in range(a + 1):
+            C[a, b] = C[b, a] = 0.5 * (best[a] + best[b] - apart[order[a], order[b]])
+
+
+@part
+def _differences(y, V, order, Z, rest):
+    """The rows v_j − y of Z over the neighbours; none has its row of C yet."""
+    for a in range(order.size):
+        atom, z, rest[a] = V[order[a]], Z[a], a
+        for d in range(y.size):
+            z[d] = np.float64(atom[d]) - np.float64(y[d])
+
+
+@part
+def _gram_row(a, Z, rest, n_rest, C):
+    """The products z_a·z_b into row and column a of C, for those b in rest[:n_rest] that have no row yet.
+
+    Strikes a off the list and returns its new length.
+    """
+    left = 0
+    for r in range(n_rest):
+        b, product = rest[r], 0.0
+        for d in range(Z.shape[1]):
+            product += Z[a, d] * Z[b, d]
+        C[a, b] = C[b, a] = product
+        rest[left] = b
+        left += b != a
+    return left
 
 
 @part
@@ -158,20 +170,26 @@ def _closed_forms(C, ridge, factor, inverse, gamma):
 
 
 @part
-def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, slopes, inside, gamma):
+def _exact(C, made, Z, rest, penalty, ridge, active, inside, L, rooms, gamma):
     """Minimise ½γᵀCγ + Σ penalty_j|γ_j| on 1ᵀγ = 1, from the nearest atom.
 
     On a fixed support with fixed signs the minimiser is linear algebra. Walk towards it; an atom whose
     code would change sign leaves; at the minimiser, the atom that violates its condition most enters.
-    The objective falls with every step, so no support comes twice.
+    The objective falls with every step, so no support comes twice. A row of C that is not `made` yet is
+    made when its atom enters; most never do.
     """
+    k = penalty.size
+    inverse, ones, pull, target, signs, slopes = rooms
     gamma[:] = 0.0
     inside[:] = False
     gamma[0], signs[0], inside[0], active[0] = 1.0, 1.0, True, 0
-    m, factored, entered = 1, 0, 0
+    m, factored, entered, n_rest = 1, 0, 0, k
     for _ in range(20 * k):
         while factored < m:
             j = active[factored]
+            if not made[j]:
+                made[j] = True
+                n_rest = _gram_row(j, Z, rest, n_rest, C)
             for i in range(factored):
                 L[factored, i] = C[j, active[i]]
             cholesky.append(factored, C[j, j] + ridge, ridge, L, inverse)
@@ -226,19 +244,27 @@ def _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, 
 def encode_exact(Y, V, squares, apart, products, beta, indices, values):
     """Exact codes of the rows of Y into `indices` and `values`, both (n, k)."""
     k = indices.shape[1]
-    exact, distances, candidates, minima, best, order = _room(V, k)
-    active, inside, inverse = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k)
-    C, L = np.empty((k, k)), np.empty((k, k))
-    gamma, ones, pull, target = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-    signs, slopes, penalty = np.empty(k), np.empty(k), np.empty(k)
+    room, best, order, Z, rest = _room(V, k)
+    active, inside, made = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k, np.bool_)
+    C, L, rooms, gamma, penalty = (
+        np.empty((k, k)),
+        np.empty((k, k)),
+        np.empty((6, k)),
+        np.empty(k),
+        np.empty(k),
+    )
     for n in range(Y.shape[0]):
-        _nearest(Y[n], V, squares, products[n], k, exact, distances, candidates, minima, best, order)
-        trace = _local_gram(V, order, best, apart, C)
-        for i in range(k):
-            penalty[i] = beta * np.sqrt(best[i])
+        _nearest(Y[n], V, squares, products[n], k, room, best, order)
+        trace = best.sum()
         if trace > 0:
-            ridge = RIDGE * trace
-            _exact(C, k, penalty, ridge, active, L, inverse, ones, pull, target, signs, slopes, inside, gamma)
+            made[:] = apart.size > 0
+            if apart.size:
+                _gram_by_table(order, best, apart, C)
+            else:
+                _differences(Y[n], V, order, Z, rest)
+            for i in range(k):
+                penalty[i] = beta * np.sqrt(best[i])
+            _exact(C, made, Z, rest, penalty, RIDGE * trace, active, inside, L, rooms, gamma)
         _write(gamma, trace, order, indices[n], values[n])
 
 
@@ -246,15 +272,21 @@ def encode_exact(Y, V, squares, apart, products, beta, indices, values):
 def encode_llc(Y, V, squares, apart, products, epsilon, indices, values):
     """LLC codes of the rows of Y into `indices` and `values`, both (n, k)."""
     k = indices.shape[1]
-    exact, distances, candidates, minima, best, _ = _room(V, k)
+    room, best, _, Z, rest = _room(V, k)
     orders, traces, ridge = np.empty((LANES, k), np.int64), np.empty(LANES), np.empty(LANES)
     C, L = np.empty((k, k, LANES)), np.empty((k, k, LANES))
     inverse, gamma = np.empty((k, LANES)), np.empty((k, LANES))
     for start in range(0, Y.shape[0], LANES):
         for lane in range(LANES):
             n, order = min(start + lane, Y.shape[0] - 1), orders[lane]
-            _nearest(Y[n], V, squares, products[n], k, exact, distances, candidates, minima, best, order)
-            traces[lane] = _local_gram(V, order, best, apart, C[:, :, lane])
+            _nearest(Y[n], V, squares, products[n], k, room, best, order)
+            if apart.size:
+                _gram_by_table(order, best, apart, C[:, :, lane])
+            else:
+                _differences(Y[n], V, order, Z, rest)
+                for a in range(k - 1, -1, -1):
+                    _gram_row(a, Z, rest, a + 1, C[:, :, lane])
+            traces[lane] = best.sum()
             ridge[lane] = max(epsilon, RIDGE) * traces[lane] if traces[lane] > 0 else 1.0
         _closed_forms(C, ridge, L, inverse, gamma)
         for n in range(start, min(start + LANES, Y.shape[0])):
@@ -264,10 +296,12 @@ def encode_llc(Y, V, squares, apart, products, epsilon, indices, values):
 
 @part
 def _room(V, k):
-    """Arrays that `_nearest` works in."""
+    """Arrays that `_nearest` works in, then its answers, then those that rows of C come from."""
     distances, minima = np.empty(V.shape[0], np.float32), np.empty(GROUPS, np.float32)
-    candidates, order = np.empty(V.shape[0] + 1, np.int64), np.empty(k, np.int64)
-    return np.empty(V.shape[1]), distances, candidates, minima, np.empty(k), order
+    near = np.zeros((V.shape[0] + 7) // 8 * 8, np.uint8)
+    some, candidates = np.empty(near.size, np.int64), np.empty(near.size + 1, np.int64)
+    room = (np.empty(V.shape[1]), distances, near, some, candidates, minima)
+    return room, np.empty(k), np.empty(k, np.int64), np.empty((k, V.shape[1])), np.empty(k, np.int64)
 
 
 @part

@@ -21,7 +21,7 @@ from ddlcn.kernels import locality
 from ddlcn.layers.threads import one_blas_thread
 
 _BLOCK = 512  # rows of the product with all atoms that are held at a time; no answer depends on it
-_LARGEST_TABLE = 2048  # atoms; 32 MB
+_LARGEST_TABLE = 1024  # atoms; 8 MB
 MAX_NEIGHBORS = 512  # that take part; the work for a descriptor grows with their cube
 _NO_TABLE = np.empty((0, 0))
 
@@ -40,7 +40,7 @@ class Codes(NamedTuple):
 
 
 class Codebook:
-    """Atoms with what coding over them needs again and again. No code depends on whether it is used."""
+    """Atoms with what coding over them needs again and again."""
 
     def __init__(self, atoms: ArrayLike) -> None:
         self.atoms = np.ascontiguousarray(atoms, dtype=np.float32)
@@ -113,8 +113,7 @@ def _encode(
     if k > MAX_NEIGHBORS:
         raise DDLCNError(f"n_neighbors={n_neighbors}: at most {MAX_NEIGHBORS} can take part; lower it")
     indices, values = np.empty((len(Y), k), np.int32), np.empty((len(Y), k), np.float32)
-    apart = book.apart if book is atoms or len(Y) > len(book.atoms) else _NO_TABLE
-    given = (book.atoms, book.squares, apart)
+    given = (book.atoms, book.squares, book.apart)
     with one_blas_thread():
         for start in range(0, len(Y), _BLOCK):
             rows = slice(start, start + _BLOCK)
