@@ -192,6 +192,17 @@ def test_a_batch_is_its_rows(coder, photo_descriptors):
 
 
 @pytest.mark.parametrize("coder", CODERS)
+def test_blank_descriptors_are_alike(coder):
+    Y, atoms = points(21, 9), points(22, 40)
+    Y[[2, 3, 8]] = 0
+    batch = coder.encode(Y, atoms)
+    for i in range(len(Y)):
+        alone = coder.encode(Y[i : i + 1], atoms)
+        assert_array_equal(alone.indices[0], batch.indices[i])
+        assert_array_equal(alone.values[0], batch.values[i])
+
+
+@pytest.mark.parametrize("coder", CODERS)
 def test_no_descriptors_no_codes(coder):
     codes = coder.encode(np.empty((0, 16), np.float32), points(0, 40).astype(np.float32))
     assert codes.indices.shape == codes.values.shape == (0, coder.n_neighbors)
