@@ -4,14 +4,12 @@ A dual variable α_i ≥ 0 has the slope t_i f_i − 1 + α_i / 2C; a step sets 
 zero. A pass returns the worst slope that it found at a variable free to move. ridge = 1 / 2C throughout.
 
 Sparse rows are given as the three arrays of a CSR matrix that begins with row number `first`; rows in other
-arrays are counted from zero. Weights have one line more than X has columns, the bias. `classes` are the
-classes solved for, in the order of the lines or columns of the other arrays: t_i is 1 where codes[i] is the
-class, else −1.
+arrays are counted from zero. Weights have one entry more than X has columns, the bias.
 """
 
 import numpy as np
 
-from ddlcn.kernels.compiled import kernel, part
+from ddlcn.kernels.compiled import kernel
 
 
 @kernel
@@ -84,72 +82,34 @@ def sparse_pass(first, indptr, indices, data, targets, order, squares, ridge, al
 
 
 @kernel
-def sparse_sweep(first, indptr, indices, data, codes, classes, order, squares, ridge, alphas, weights):
-    """One pass for several classes; alphas (k, n), weights (d + 1, k).
-
-    Weights of all classes lie side by side, so that an entry of a row is fetched once for all of them.
-    """
-    k, bias = classes.size, weights.shape[0] - 1
-    change = np.empty(k, weights.dtype)
-    for i in order:
-        change[:] = weights[bias]
-        for e in range(indptr[i - first], indptr[i - first + 1]):
-            value, line = data[e], weights[indices[e]]
-            for c in range(k):
-                change[c] += value * line[c]
-        moved = False
-        for c in range(k):
-            alpha, target = alphas[c, i], 1.0 if codes[i] == classes[c] else -1.0
-            slope = target * change[c] - 1 + ridge * alpha
-            change[c] = 0
-            if alpha > 0 or slope < 0:
-                alphas[c, i] = max(alpha - slope / (squares[i] + ridge), 0.0)
-                change[c] = (alphas[c, i] - alpha) * target
-                moved = True
-        if moved:
-            _add(first, indptr, indices, data, i, change, weights)
+def combine(first, indptr, indices, data, targets, alphas, weights):
+    """Add t_i α_i x_i over the rows to the weights of a class."""
+    for row in range(indptr.size - 1):
+        dual = targets[first + row] * alphas[first + row]
+        if dual != 0:
+            for e in range(indptr[row], indptr[row + 1]):
+                weights[indices[e]] += dual * data[e]
+            weights[weights.size - 1] += dual
 
 
 @kernel
-def combine(first, indptr, indices, data, codes, classes, rows, alphas, weights):
-    """Add t_i α_i x_i over some rows to the weights of several classes."""
-    k = classes.size
-    dual = np.empty(k)
-    for i in rows:
-        for c in range(k):
-            dual[c] = alphas[c, i] if codes[i] == classes[c] else -alphas[c, i]
-        _add(first, indptr, indices, data, i, dual, weights)
+def look(first, indptr, indices, data, targets, weights, alphas, active, margins):
+    """Score the rows with a negative margin: which variables may move (`active`); returns their hinge losses.
 
-
-@part
-def _add(first, indptr, indices, data, i, factors, weights):
-    for e in range(indptr[i - first], indptr[i - first + 1]):
-        value, line = data[e], weights[indices[e]]
-        for c in range(factors.size):
-            line[c] += value * factors[c]
-    weights[weights.shape[0] - 1] += factors
-
-
-@kernel
-def look(first, indptr, indices, data, codes, classes, rows, weights, alphas, active, margins, losses):
-    """Score some rows by several classes: which variables may move (`active`); hinge losses are added up.
-
-    The margin of a row is the least slope of its variables if all are at rest, else −∞.
+    The margin of a variable at rest becomes its slope, or a little less as it is rounded, that of others −∞.
     """
-    k, bias = classes.size, weights.shape[0] - 1
-    scores = np.empty(k)
-    for i in rows:
-        scores[:] = weights[bias]
-        for e in range(indptr[i - first], indptr[i - first + 1]):
-            value, line = data[e], weights[indices[e]]
-            for c in range(k):
-                scores[c] += value * line[c]
-        margins[i] = np.inf
-        for c in range(k):
-            slope = (scores[c] if codes[i] == classes[c] else -scores[c]) - 1
-            losses[c] += min(slope, 0.0) ** 2
-            active[c, i] = alphas[c, i] > 0 or slope < 0
-            margins[i] = -np.inf if active[c, i] else min(margins[i], slope)
+    losses = 0.0
+    for row in range(indptr.size - 1):
+        i = first + row
+        if margins[i] < 0:
+            score = weights[weights.size - 1]
+            for e in range(indptr[row], indptr[row + 1]):
+                score += data[e] * weights[indices[e]]
+            slope = targets[i] * score - 1
+            losses += min(slope, 0.0) ** 2
+            active[i] = alphas[i] > 0 or slope < 0
+            margins[i] = -np.inf if active[i] else 0.9999 * slope
+    return losses
 
 
 @kernel

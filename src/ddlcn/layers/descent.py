@@ -1,14 +1,13 @@
 """Dual coordinate descent for one-vs-rest squared-hinge SVMs (the problem is in `svm`).
 
-Few images: on their Gram matrix, a class at a time. Many: on their sparse rows, a few classes at a time.
-Either way in rounds: passes over the variables of a class that may move, until they are calm, then a look at
-all of them.
+Few images: on their Gram matrix. Many: on their sparse rows. Either way a class at a time, in rounds: passes
+over its variables that may move, until they are calm, then a look at all of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from itertools import pairwise
 from threading import Lock
@@ -29,7 +28,7 @@ _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _SPARSE = 0.02  # share of entries below which weights are summed entry by entry
 _BLOCK_ENTRIES = 8_000_000  # of the columns of a block, dense or not
-_CLASSES_AT_ONCE = 16  # a line of weights is a cache line; being fixed, it leaves answers free of n_jobs
+_CLASSES_AT_ONCE = 16  # that sparse rows are gone through for
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
 _MOST_PASSES, _MOST_ROUNDS = 100, 1000
 
@@ -76,11 +75,11 @@ class Problem:
         X, duals = self.rows.load(), np.where(self.codes == self.classes[:, None], alphas, -alphas)
         if not _is_sparse(X):
             return _transposed_product(X, duals).T, duals.sum(axis=1)
-        weights = np.zeros((X.shape[1] + 1, len(self.classes)))
+        weights, signs = np.zeros((len(self.classes), X.shape[1] + 1)), np.ones(len(self.codes))
         for block in MemoryRows(X).blocks():
-            held = block.among(np.asarray(alphas.any(axis=0)))
-            kernels.combine(*block, self.codes, self.classes, held, alphas, weights)
-        return weights[:-1].T, weights[-1]
+            for own, line in zip(duals, weights, strict=True):
+                kernels.combine(*block, signs, own, line)
+        return weights[:, :-1], weights[:, -1]
 
     def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
         """For each C, scores of each row by a model trained without its fold.
@@ -152,8 +151,9 @@ class _Descent(ABC):
     """Some classes at a time: their dual variables, and which of them may move."""
 
     def __init__(self, codes: np.ndarray, classes: np.ndarray, train: np.ndarray, seed: int | None) -> None:
-        self.codes, self.classes, self.train = codes, classes, train
-        self.alphas = np.zeros((len(classes), len(codes)))
+        self.classes, self.train = classes, train
+        self.targets = np.where(codes == classes[:, None], np.int8(1), np.int8(-1))
+        self.alphas = np.zeros(self.targets.shape)
         self.active = np.zeros(self.alphas.shape, np.bool_)
         self.rng, *self.rngs = (np.random.RandomState(seed) for _ in range(len(classes) + 1))
 
@@ -203,7 +203,6 @@ class _GramDescent(_Descent):
 
     def __init__(self, gram: np.ndarray, *problem: Any) -> None:
         super().__init__(*problem)
-        self.targets = np.where(self.codes == self.classes[:, None], 1.0, -1.0)
         self.gram, self.all_scores = gram, np.zeros(self.targets.shape)
 
     def look(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
@@ -230,80 +229,80 @@ def _gram_step(gram: np.ndarray, targets: np.ndarray, state: tuple, order: np.nd
 
 
 class _SparseDescent(_Descent):
-    """On sparse rows: a step changes the weights, the last line of which is the bias.
+    """On sparse rows: a step changes the weights of its class, the last of which is the bias.
 
-    A row whose slopes exceed what the weights have moved since (times its length) need not be looked at.
-    Looks and the first pass go through the rows a block at a time; the others need the active ones at hand.
-    Passes hold weights in the precision of the rows; then they are added up anew in float64.
+    A variable whose slope exceeds what the weights have moved since (times its row's length) need not be
+    looked at, nor a class whose weights have not moved. Looks and the first pass go through the rows a block
+    at a time; the others need the active ones at hand. Passes hold weights in the precision of the rows; then
+    they are added up anew in float64.
     """
 
     def __init__(self, rows: Rows, *problem: Any, n_jobs: int | None) -> None:
         super().__init__(*problem)
         self.rows, self.n_jobs, self.squares = rows, n_jobs, rows.squares + 1
-        self.seen = np.zeros((rows.shape[1] + 1, len(self.classes)))  # weights at the last look
-        self.weights = self.seen
-        self.margins = np.where(self.train, -np.inf, np.inf)
+        k = len(self.classes)
+        self.weights, self.losses, self.squared_norms = (
+            np.zeros((k, rows.shape[1] + 1)),
+            np.zeros(k),
+            np.zeros(k),
+        )
+        self.moved = np.ones(k)  # since the last look; before the first, anything
+        self.margins = np.tile(np.where(self.train, -np.inf, np.inf).astype(np.float32), (k, 1))
 
     def look(self, ridge: float) -> tuple[np.ndarray, np.ndarray]:
         if not self.alphas.any():
             self._sweep(ridge)
-        moved = np.linalg.norm(self.weights - self.seen, axis=0).max()
-        self.margins -= moved * np.sqrt(self.squares)
-        self.seen, near, losses = self.weights, self.margins < 0, np.zeros(len(self.classes))
-        state = (self.weights, self.alphas, self.active, self.margins, losses)
-        for block in self.rows.blocks():
-            kernels.look(*block, self.codes, self.classes, block.among(near), *state)
-        return losses, (self.weights**2).sum(axis=0)
+        moved = np.flatnonzero(self.moved)
+        for c in moved:
+            self.margins[c] -= self.moved[c] * np.sqrt(self.squares)
+        self.moved[moved] = self.losses[moved] = 0
+        for block in self.rows.blocks() if len(moved) else ():
+            self.losses[moved] += self._for(moved, self._look, block)
+        return self.losses, self.squared_norms
+
+    def _look(self, c: int, block: Block) -> float:
+        state = (self.weights[c], self.alphas[c], self.active[c], self.margins[c])
+        return kernels.look(*block, self.targets[c], *state)
 
     def _sweep(self, ridge: float) -> None:
-        """A first pass for all classes at once."""
-        rough, self.weights = self.seen.astype(self.rows.dtype), np.zeros_like(self.seen)
+        """A first pass."""
+        rough = self.weights.astype(self.rows.dtype)
         for block in self.rows.blocks():
-            given, order = (*block, self.codes, self.classes), self.rng.permutation(block.among(self.train))
-            kernels.sparse_sweep(*given, order, self.squares, ridge, self.alphas, rough)
-            kernels.combine(*given, np.sort(order), self.alphas, self.weights)
+            order = self.rng.permutation(block.among(self.train))
+            self._for(range(len(self.classes)), self._first_pass, block, order, ridge, rough)
+        self.squared_norms = np.einsum("ij,ij->i", self.weights, self.weights)
+
+    def _first_pass(self, c: int, block: Block, order: np.ndarray, ridge: float, rough: np.ndarray) -> None:
+        given = (*block, self.targets[c])
+        kernels.sparse_pass(*given, order, self.squares, ridge, self.alphas[c], rough[c])
+        kernels.combine(*given, self.alphas[c], self.weights[c])
 
     def settle(self, restless: np.ndarray, ridge: float, slope: float) -> None:
-        self.weights = self.seen.copy()
         for lines, numbers, block in self.rows.gather(self.active[restless]):
-            some = restless[lines]
-            alphas, codes = self.alphas[some][:, numbers], self.codes[numbers]
-            active, squares = self.active[some][:, numbers], self.squares[numbers]
-            Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(self._settle)(block, codes, squares, active[i], alphas[i], c, ridge, slope)
-                for i, c in enumerate(some)
-            )
-            self.alphas[some[:, None], np.arange(len(self.codes))[numbers]] = alphas
-            weights, held = np.zeros((len(self.seen), len(some))), np.flatnonzero(alphas.any(axis=0))
-            kernels.combine(*block, codes, self.classes[some], held, alphas, weights)
-            self.weights[:, some] = weights
+            self._for(restless[lines], self._settle, block, numbers, ridge, slope)
 
-    def _settle(
-        self,
-        block: Block,
-        codes: np.ndarray,
-        squares: np.ndarray,
-        active: np.ndarray,
-        alphas: np.ndarray,
-        c: int,
-        ridge: float,
-        slope: float,
-    ) -> None:
-        targets = np.where(codes == self.classes[c], 1.0, -1.0)
-        weights = self.seen[:, c].astype(self.rows.dtype)
+    def _settle(self, c: int, block: Block, numbers: slice | np.ndarray, ridge: float, slope: float) -> None:
+        targets, squares, alphas = self.targets[c][numbers], self.squares[numbers], self.alphas[c][numbers]
+        rough, weights = self.weights[c].astype(self.rows.dtype), np.zeros_like(self.weights[c])
 
         def step(order: np.ndarray) -> float:
-            return kernels.sparse_pass(*block, targets, order, squares, ridge, alphas, weights)
+            return kernels.sparse_pass(*block, targets, order, squares, ridge, alphas, rough)
 
-        _calm(step, np.flatnonzero(active), self.rngs[c], slope)
+        _calm(step, np.flatnonzero(self.active[c][numbers]), self.rngs[c], slope)
+        kernels.combine(*block, targets, alphas, weights)
+        self.moved[c], self.squared_norms[c] = np.linalg.norm(weights - self.weights[c]), weights @ weights
+        self.alphas[c][numbers], self.weights[c] = alphas, weights
+
+    def _for(self, classes: Iterable[int], do: Callable[..., Any], *given: Any) -> list[Any]:
+        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(do)(c, *given) for c in classes)
 
     def scores(self, marks: np.ndarray) -> np.ndarray:
-        lines, biases = self.seen[:-1], self.seen[-1]
+        lines, biases = np.ascontiguousarray(self.weights[:, :-1].T), self.weights[:, -1]
         found = [block.product(block.among(marks), lines) + biases for block in self.rows.blocks()]
         return np.concatenate(found).T
 
     def found(self) -> np.ndarray:
-        return self.seen.T
+        return self.weights
 
 
 def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
