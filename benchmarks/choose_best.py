@@ -30,6 +30,7 @@ DATA: dict[str, tuple[float | None, int, int, int, int]] = {
 SETTINGS = (
     *("", ":neighbors=(15,10)", ":neighbors=(60,10)", ":beta=0.01", ":beta=0.1", ":descriptor__step=6"),
     *(":descriptor__patch_size=(16,24,32,40)", ":descriptor__contrast_threshold=0.05"),
+    *(":deep=0.0", ":deep=0.5", ":deep=1.0", ":deep=2.0", ":deep=4.0"),
     *(":pyramid=(1,2,4,8,16)", ":copies=none", ":copies=mirrored", ":copies=moved"),
 )
 
