@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 
 from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT
 from ddlcn.experiments.datasets import load_dataset
@@ -69,11 +70,18 @@ def test_a_row_depends_on_its_own_image_alone():
         assert_array_equal(alone.toarray()[0], together[[i]].toarray()[0])
 
 
-def test_blank_images_have_blank_rows():
-    made = network(1.0)
+def test_blank_images_have_a_blank_channel():
+    made, plain = network(1.0), network(0.0)
     blank = DenseSIFT(contrast_threshold=1).transform(np.zeros((30, 30)))
+    row = made.rows([blank]).toarray()
     assert not made.deep_means(blank).any()
-    assert np.isfinite(made.rows([blank]).toarray()).all()
+    assert not row[:, made.n_pooled :].any()
+    assert_allclose(row[:, : made.n_pooled], plain.rows([blank]).toarray(), atol=1e-6)
+
+
+def test_more_deeper_atoms_than_a_descriptor_has_numbers():
+    made = network(1.0, deeper=(150,))
+    assert_allclose(made.deep_means(IMAGES[0]), by_hand(made, IMAGES[0]), atol=2e-5)
 
 
 # ------------------------------------------------------------------------------------------------- choosing
@@ -99,6 +107,20 @@ def test_nobody_to_ask():
     assert _fit(deeper_atoms=()).network_.deep == 0.0
 
 
+def test_nothing_is_left_chosen_if_choosing_fails(monkeypatch):
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    model = DDLCNClassifier(atoms_per_class=2, deeper_atoms=(8,))
+    with pytest.raises(NotFittedError):
+        model.weigh(DIGITS.images[:60], DIGITS.target[:60])
+    model.learn(DIGITS.images[:60], DIGITS.target[:60])
+    monkeypatch.setattr(Judge, "likelihoods", fail)
+    with pytest.raises(KeyboardInterrupt):
+        model.weigh(DIGITS.images[:60], DIGITS.target[:60])
+    assert model.network_.deep == 0
+
+
 def test_faces_are_asked_and_few_of_them_gain(data_dir):
     faces = load_dataset("yaleb", data_dir)
     split = draw_split(faces, 3, None, 0)
@@ -116,6 +138,8 @@ def test_faces_are_asked_and_few_of_them_gain(data_dir):
         ({"deep": -1}, "deep=-1: must be a number from 0"),
         ({"deep": "long"}, "deep='long': must be a number from 0"),
         ({"deep": float("nan")}, "deep=nan: must be a number from 0"),
+        ({"deep": float("inf")}, "deep=inf: must be a number from 0 to 1e"),
+        ({"deep": 2e6}, "deep=2000000.0: must be a number from 0 to 1e"),
         ({"deep": 1.0, "deeper_atoms": ()}, "deep=1.0: there are no deeper atoms"),
     ],
 )

@@ -188,6 +188,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if self._or_preset("copies") not in ("cv", *copies.KINDS):
             known = ", ".join(map(repr, copies.KINDS))
             raise DDLCNError(f'copies={self.copies!r}: unknown; choose one of {known} or "cv"')
+        self._deep()  # raises on what is none
         self.descriptor_ = clone(self._or_preset("descriptor"))
         self.value_range_ = value_range(images)
         self.timings_ = Stopwatch()
@@ -203,14 +204,18 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def weigh(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Choose the length of the deep channel by held-out training images, if `deep` is "cv"."""
+        check_is_fitted(self, "network_")
         images, labels = self._training_images(images, y)
         if self._or_preset("deep") == "cv" and self.deeper_atoms:
             with one_blas_thread(), self.timings_.time("deep"):
-                judge = self._judge(np.unique(labels, return_inverse=True)[1])
+                judge, found = self._judge(np.unique(labels, return_inverse=True)[1]), 0.0
                 self.network_.deep = 1.0
-                rows = self._rows([images[image] for image in judge.sample], self._store())
-                rows = rows.load() if isinstance(rows, StoredRows) else rows
-                self.network_.deep = deep.choose(judge, rows, self.network_.n_pooled)
+                try:
+                    rows = self._rows([images[image] for image in judge.sample], self._store())
+                    rows = rows.load() if isinstance(rows, StoredRows) else rows
+                    found = deep.choose(judge, rows, self.network_.n_pooled)
+                finally:
+                    self.network_.deep = found
         return self
 
     def augment(
@@ -248,11 +253,11 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def grow(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Add images, of known classes or of new ones, to a model that was trained with its `store`.
 
-        Dictionaries stay, and so does the kind of copies, so only the new images are coded; the SVM is
-        trained on all rows, old and new. Without copies that is, bit for bit, `learn` on the old images and
-        `train` on the rows of all. It is not `fit` on all images, whose dictionaries would know the new ones:
-        for that, `fit` them all with the same store; it learns only the dictionaries that changed, but must
-        code all images anew.
+        Dictionaries stay, and so do the length of the deep channel and the kind of copies, so only the new
+        images are coded; the SVM is trained on all rows, old and new. Without copies that is, bit for bit,
+        `learn` and `weigh` on the old images and `train` on the rows of all. It is not `fit` on all images,
+        whose dictionaries would know the new ones: for that, `fit` them all with the same store; it learns
+        only the dictionaries that changed, but must code all images anew.
         """
         check_is_fitted(self, "svm_")
         if self.store is None:
@@ -364,8 +369,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         given = self._or_preset("deep")
         if given == "cv":
             return 0.0
-        if isinstance(given, str) or not given >= 0:
-            raise DDLCNError(f'deep={given!r}: must be a number from 0, or "cv"')
+        if isinstance(given, str) or not 0 <= given <= deep.LONGEST:
+            raise DDLCNError(f'deep={given!r}: must be a number from 0 to {deep.LONGEST:g}, or "cv"')
         if given and not self.deeper_atoms:
             raise DDLCNError(f"deep={given}: there are no deeper atoms; set deeper_atoms, or deep=0")
         return float(given)

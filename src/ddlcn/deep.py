@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 from ddlcn.held_out import Judge, sure_gain
 
 LENGTHS = (0.5, 1.0, 2.0, 4.0)
+LONGEST = 1e6
 _UNASKED = 1.0  # where no class has an image to spare
 
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ddlcn.copies import KINDS
+from ddlcn.deep import LONGEST
 from ddlcn.layers.coding import MAX_NEIGHBORS
 from ddlcn.layers.network import DEEP_SIDE
 
@@ -53,7 +54,8 @@ def check(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         _by_rules(spec, _CODERS[spec["kind"]], "coder", only=True)
     _by_rules(header["params"], dict.fromkeys(header["params"], _is_setting) | _PARAMS, "params")
     _expect(sum(level * level for level in header["pyramid"]) <= MOST_CELLS, "its pyramid has too many cells")
-    _expect(_number(0, 1e6)(header.get("deep", 0)), "its deep channel has a strange length")
+    _expect(_number(0, LONGEST)(header.get("deep", 0)), "its deep channel has a strange length")
+    _expect(not header.get("deep") or len(header["coders"]) > 1, "it has a deep channel but no deeper atoms")
     _expect(header.get("copies", "none") in KINDS, "its copies are of no known kind")
     low, high = header["value_range"]
     _expect(low < high, "its values have no range")

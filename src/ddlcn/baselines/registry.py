@@ -1,8 +1,8 @@
 """Every method that `ddlcn bench` can run, by name.
 
 A method makes a scikit-learn estimator on images: `fit(images, labels)` and `predict(images)`. If it also has
-the stages of `DDLCNClassifier` (`learn`, `transform`, `augment`, `train`, `svm_`), then rows of a bench that
-differ in t alone share its features, and methods with equal first layers share their dictionaries.
+the stages of `DDLCNClassifier` (`learn`, `weigh`, `transform`, `augment`, `train`, `svm_`), then rows of a
+bench that differ in t alone share its features, and methods with equal first layers share their dictionaries.
 
 A name may go on with parameters to change, as in `ddlcn:beta=0.05+neighbors=(5,10)`.
 """

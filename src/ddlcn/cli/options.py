@@ -47,7 +47,7 @@ def _between(text: str, low: float, high: float) -> float:
 
 
 def _length(text: str) -> float:
-    if not 0 <= float(text) < float("inf"):
+    if not 0 <= float(text) <= 1e6:
         raise ValueError
     return float(text)
 
@@ -224,7 +224,7 @@ Deep = Annotated[
     _network(
         "--deep",
         read=lambda text: text if text == "cv" else _length(text),
-        give="a number from 0, or cv",
+        give="a number from 0 to 1e6, or cv",
         metavar="X|cv",
         help="Length of the deep channel beside pooled codes; cv tries some on images held out.",
         show_default="by preset",

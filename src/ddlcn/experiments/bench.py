@@ -136,7 +136,7 @@ class _Worker:
     def _staged(
         self, jobs: dict[Job, Split], first_layers: dict[str, tuple[np.ndarray, float]]
     ) -> Iterator[dict[str, Any]]:
-        """Rows that differ in t alone: features once for each length of the deep channel, an SVM each."""
+        """Rows that differ in t alone: features once as long as the deep channel is the same, an SVM each."""
         job, split = next(iter(jobs.items()))
         # the split has drawn p images already, so the model is to take all that it gets
         model: Any = get_method(job.method).make(None, job.q, self.seed, self.n_jobs)
@@ -149,7 +149,8 @@ class _Worker:
         seconds = {"dictionaries": model.timings_["dictionaries"] + before}
         first_layers[key] = model.network_.dictionaries[0], seconds["dictionaries"]
         needed = np.unique(np.concatenate([np.concatenate([s.train, s.test]) for s in jobs.values()]))
-        coded: dict[float, tuple[Any, float]] = {}  # by length of the deep channel: features, seconds
+        features: Any = None
+        coded: float | None = None  # the length of the deep channel in them
         for job, split in jobs.items():
             train, test = (np.searchsorted(needed, rows) for rows in (split.train, split.test))
             given, target = self._take(split.train), self.images.target[split.train]
@@ -157,9 +158,10 @@ class _Worker:
             with _few_images_are_meant():
                 model.descriptor_ = model.descriptor
                 length, start = model.weigh(given, target).network_.deep, perf_counter()
-                if length not in coded:
-                    coded[length] = model.transform(self._take(needed)), perf_counter() - start
-                features, seconds["coding"] = coded[length]
+                if length != coded:
+                    features = None  # makes room
+                    features, coded = model.transform(self._take(needed)), length
+                    seconds["coding"] = perf_counter() - start
                 model.descriptor_ = plain
                 model.train(*model.augment(given, features[train], target))
             predicted = model.svm_.predict(features[test])

@@ -13,8 +13,8 @@ and so is their length. A linear SVM sees no difference: in the paper's formula 
 adds a min-pooled channel, no more. `expand=True` builds the literal vector all the same.
 
 **The deep channel** is what depth can add all the same. A descriptor y of the smallest patches is coded over
-all deeper atoms U at once, h = argmin ‖y − Uᵀh‖² + ε‖h‖² = (UUᵀ + εI)⁻¹Uy: few numbers, so that their means
-over a fine grid are no longer than the pooled codes, and keep the position that pooling loses.
+all deeper atoms U at once, h = argmin ‖y − Uᵀh‖² + ε‖h‖² = U(UᵀU + εI)⁻¹y: a number for each deeper atom, few
+enough to be averaged over a fine grid, which keeps the position that pooling loses.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ddlcn.kernels import pooling
 from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.pyramid import SpatialPyramid
 from ddlcn.layers.sift import Descriptors
+from ddlcn.layers.threads import one_blas_thread
 
 DEEP_SIDE = 16  # cells a side of the deep channel's grid
 _DEEP_RIDGE = 0.01
@@ -107,9 +108,10 @@ class Network:
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """‖[1, c_j]⁺‖ and ‖[1, c_j]⁻‖ for each first-layer atom; the second is empty if all are zero."""
         positive, negative = np.ones(len(self.dictionaries[-1])), np.zeros(len(self.dictionaries[-1]))
-        for table in reversed(self.tables):
-            up, down = np.maximum(table, 0.0) ** 2, np.minimum(table, 0.0) ** 2
-            positive, negative = 1 + up @ positive + down @ negative, up @ negative + down @ positive
+        with one_blas_thread():
+            for table in reversed(self.tables):
+                up, down = np.maximum(table, 0.0) ** 2, np.minimum(table, 0.0) ** 2
+                positive, negative = 1 + up @ positive + down @ negative, up @ negative + down @ positive
         if self.min_channel:
             negative = negative + 1
         if not negative.any():
@@ -129,13 +131,15 @@ class Network:
     def deep_coder(self) -> np.ndarray:
         """The linear map of a descriptor to its code over all deeper atoms: (n_features, n_deeper_atoms)."""
         atoms = np.concatenate(self.dictionaries[1:]).astype(np.float64)
-        ridge = _DEEP_RIDGE * np.eye(len(atoms))
-        return np.ascontiguousarray(np.linalg.solve(atoms @ atoms.T + ridge, atoms).T, dtype=np.float32)
+        ridge = _DEEP_RIDGE * np.eye(atoms.shape[1])
+        with one_blas_thread():
+            found = np.linalg.solve(atoms.T @ atoms + ridge, atoms.T)
+        return np.ascontiguousarray(found, dtype=np.float32)
 
     @property
     def n_features(self) -> int:
         """Length of an image feature."""
-        return self.n_pooled + (DEEP_SIDE**2 * self.deep_coder.shape[1] if self.deep else 0)
+        return self.n_pooled + (DEEP_SIDE**2 * sum(map(len, self.dictionaries[1:])) if self.deep else 0)
 
     @property
     def n_pooled(self) -> int:

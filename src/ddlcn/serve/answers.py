@@ -68,6 +68,9 @@ class Explanation(Prediction):
     explained: str = Field(description="the class that the evidence is for")
     score: float = Field(description="of the linear SVM, before it becomes a probability")
     bias: float = Field(description="the part of the score that no patch brings")
+    deep: float = Field(
+        description="the part of the score that patches bring by the deep channel, not by atoms"
+    )
     shape: tuple[int, int] = Field(description="height and width of the image as the model sees it")
     largest: float = Field(description="the strongest evidence of a pixel, for or against")
     image: str = Field(description="the image as the model sees it: a data URI")

@@ -96,6 +96,7 @@ class Judge:
             explained=self.classes[code],
             score=evidence.score,
             bias=evidence.bias,
+            deep=float(evidence.deep.sum()),
             shape=seen.shape,
             largest=largest,
             image=data_uri(seen, max(seen.shape)),

@@ -161,7 +161,8 @@ function showEvidence(item, answer) {
   $("map").alt = `Evidence for ${answer.explained}: red speaks for it, blue against it`;
   for (const element of document.querySelectorAll(".explained")) element.textContent = answer.explained;
   const patches = answer.score - answer.bias;
-  $("score").textContent = `Score ${signed(answer.score)} = patches ${signed(patches)}, bias ${signed(answer.bias)}. ` +
+  const deep = answer.deep ? ` (${signed(answer.deep)} by the deep channel)` : "";
+  $("score").textContent = `Score ${signed(answer.score)} = patches ${signed(patches)}${deep}, bias ${signed(answer.bias)}. ` +
     `The strongest pixel brings ${answer.largest.toPrecision(2)}.`;
   $("patches").replaceChildren();
   $("strongest").replaceChildren(...answer.atoms.map(strong));
