@@ -27,6 +27,7 @@ _LARGEST_GRAM = 10_000  # images; 400 MB
 _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix was the faster way
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _SPARSE = 0.02  # share of entries below which weights are summed entry by entry
+_ROWS_AT_ONCE = 512  # of a Gram matrix that is mirrored
 _BLOCK_ENTRIES = 8_000_000  # of the columns of a block, dense or not
 _CLASSES_AT_ONCE = 16  # that sparse rows are gone through for
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
@@ -322,8 +323,11 @@ def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
     gram = np.ones((n_rows, n_rows), X.dtype)
     for block in blocks:
         gram += block
-    upper = np.triu_indices(n_rows, 1)
-    gram.T[upper] = gram[upper]
+    for start in range(0, n_rows, _ROWS_AT_ONCE):  # the other triangle
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        gram[rows.stop :, rows] = gram[rows, rows.stop :].T
+        corner = gram[rows, rows]
+        gram[rows, rows] = np.triu(corner) + np.triu(corner, 1).T
     return gram
 
 
@@ -357,8 +361,10 @@ def _sparse_product(X: csr_array, columns: range, heavy: np.ndarray) -> np.ndarr
 def _transposed_product(X: csr_array, duals: np.ndarray) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
     duals, all_of = duals.T.astype(X.dtype), np.ones(X.shape[1], np.bool_)
-    blocks = _cut(all_of, max(256, _BLOCK_ENTRIES // X.shape[0]))
-    return np.concatenate([_dense(X, columns, all_of[: len(columns)]).T @ duals for columns in blocks])
+    out = np.empty((X.shape[1], duals.shape[1]), X.dtype)
+    for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // X.shape[0])):
+        out[columns.start : columns.stop] = _dense(X, columns, all_of[: len(columns)]).T @ duals
+    return out
 
 
 def _is_sparse(X: csr_array) -> bool:
