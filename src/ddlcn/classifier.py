@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,13 @@ from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
 from ddlcn.held_out import Judge
 from ddlcn.images import value_range
-from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
-from ddlcn.layers.network import Coder, Network
-from ddlcn.layers.pyramid import SpatialPyramid
-from ddlcn.layers.rows import StoredRows
+from ddlcn.layers.network import Network
+from ddlcn.layers.rows import MemoryRows, Rows, StoredRows
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.svm import LinearSVM, candidates_of
 from ddlcn.layers.threads import one_blas_thread
-from ddlcn.presets import get_preset
+from ddlcn.presets import Settings, settings_of
 from ddlcn.progress import Stopwatch, track
 from ddlcn.store import Store
 
@@ -170,11 +167,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         That is `learn`, `weigh`, `transform`, `augment` and `train`, in that order.
         """
         self.learn(images, y).weigh(images, y)
-        return self.train(*self.augment(images, self._training_rows(images), y))
-
-    def _training_rows(self, images: Any) -> csr_array | StoredRows:
         with self.timings_.time("coding"):
-            return self._rows(self._images(images), self._store())
+            rows = self._rows(self._images(images), self._store())
+        return self.train(*self._augment(images, rows, y))
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
         """Learn the dictionaries alone, which is all that `transform` needs if `deep` is not "cv".
@@ -185,11 +180,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
-        if self._or_preset("copies") not in ("cv", *copies.KINDS):
-            known = ", ".join(map(repr, copies.KINDS))
-            raise DDLCNError(f'copies={self.copies!r}: unknown; choose one of {known} or "cv"')
-        self._deep()  # raises on what is none
-        self.descriptor_ = clone(self._or_preset("descriptor"))
+        self.descriptor_ = clone(self._settings.descriptor)
         self.value_range_ = value_range(images)
         self.timings_ = Stopwatch()
         self.copies_ = "none"
@@ -206,14 +197,13 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Choose the length of the deep channel by held-out training images, if `deep` is "cv"."""
         check_is_fitted(self, "network_")
         images, labels = self._training_images(images, y)
-        if self._or_preset("deep") == "cv" and self.deeper_atoms:
+        if self._settings.deep == "cv" and self.deeper_atoms:
             with one_blas_thread(), self.timings_.time("deep"):
                 judge, found = self._judge(np.unique(labels, return_inverse=True)[1]), 0.0
                 self.network_.deep = 1.0
                 try:
                     rows = self._rows([images[image] for image in judge.sample], self._store())
-                    rows = rows.load() if isinstance(rows, StoredRows) else rows
-                    found = deep.choose(judge, rows, self.network_.n_pooled)
+                    found = deep.choose(judge, rows.load(), self.network_.n_pooled)
                 finally:
                     self.network_.deep = found
         return self
@@ -226,14 +216,23 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Returns rows, labels, and of each row the number of the row whose copy it is, or its own: what `train`
         takes.
         """
+        given = rows if isinstance(rows, StoredRows) else MemoryRows(rows)
+        found, labels, origins = self._augment(images, given, y)
+        return found if isinstance(found, StoredRows) else found.load(), labels, origins
+
+    def _augment(self, images: Any, rows: Rows, y: ArrayLike) -> tuple[Rows, np.ndarray, np.ndarray]:
         images, labels = self._training_images(images, y)
+        code = self._coding_of_copies(images, rows)
         with one_blas_thread(), self.timings_.time("copies"):
-            choice = self._choose_copies(images, rows, np.unique(labels, return_inverse=True)[1])
+            choice = copies.no_choice(self._settings.copies)
+            if choice.kind == "cv":
+                codes = np.unique(labels, return_inverse=True)[1]
+                choice = copies.choose(self._judge(codes), rows, codes, code)
             self.copies_ = choice.kind
-            return self._with_copies(images, rows, labels, choice, labels[:0])
+            return rows, *copies.join(choice, rows, labels, code, before=labels[:0])
 
     def train(
-        self, rows: csr_array | StoredRows, y: ArrayLike, origins: np.ndarray | None = None
+        self, rows: csr_array | Rows, y: ArrayLike, origins: np.ndarray | None = None
     ) -> DDLCNClassifier:
         """Train the SVM alone, on rows that `transform` or `augment` gave."""
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
@@ -241,8 +240,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.n_train_ = int((origins == np.arange(len(codes))).sum())
         self.copies_ = self.copies_ if self.n_train_ < len(codes) else "none"
         with self.timings_.time("svm"):
-            C = self._or_preset("C")
-            self.svm_ = LinearSVM(C=C, random_state=self.random_state, n_jobs=self.n_jobs)
+            self.svm_ = LinearSVM(C=self._settings.C, random_state=self.random_state, n_jobs=self.n_jobs)
             for _ in track("Training", [None], total=1):
                 self.svm_.fit(rows, codes, origins)
             self.svm_.classes_ = self.classes_
@@ -276,64 +274,33 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             new = self._rows(images, store)
         with one_blas_thread(), self.timings_.time("copies"):
             before = self.classes_[codes[origins == np.arange(len(origins))]]
-            choice = copies.no_choice(self.copies_)
-            new, labels, theirs = self._with_copies(images, new, labels, choice, before)
+            choice, code = copies.no_choice(self.copies_), self._coding_of_copies(images, new)
+            labels, theirs = copies.join(choice, new, labels, code, before)
         rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
         labels = np.concatenate([self.classes_[codes], labels])
         return self.train(rows, labels, np.concatenate([origins, len(origins) + theirs]))
 
-    def _choose_copies(self, images: Any, rows: csr_array | StoredRows, codes: np.ndarray) -> copies.Choice:
-        kind = self._or_preset("copies")
-        if kind == "cv":
+    def _coding_of_copies(self, images: Any, rows: Rows) -> copies.Coding:
+        """What codes changed images, to where the rows of the images are."""
 
-            def code(chosen: np.ndarray, changes: tuple[copies.Change, ...]) -> csr_array | StoredRows:
-                store = rows.store if isinstance(rows, StoredRows) else None
-                return self._rows([images[image] for image in chosen], store, changes)
-
-            return copies.choose(self._judge(codes), rows, codes, code)
-        return copies.no_choice(kind)
-
-    def _with_copies(
-        self, images: Any, rows: Any, labels: np.ndarray, choice: copies.Choice, before: np.ndarray
-    ) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Rows of images, then those of their copies; the labels of all; and their origins.
-
-        Copies are dealt as if the images had come with those that were there `before`, of the labels given.
-        """
-        everyone = np.unique(np.concatenate([before, labels]), return_inverse=True)[1]
-        copied, changes = copies.deal(choice.kind, everyone, first=len(before))
-        if not changes:
-            return rows, labels, np.arange(len(labels))
-        fresh = np.setdiff1d(np.arange(len(copied)), choice.images)
-        origins = np.concatenate([np.arange(len(labels)), choice.images, copied[fresh]])
-        more: Iterable[Any] = [] if choice.rows is None else [choice.rows]
-        if len(fresh):
-            chosen, changed = [images[i] for i in copied[fresh]], tuple(changes[copy] for copy in fresh)
+        def code(chosen: np.ndarray, changes: tuple[copies.Change, ...]) -> Iterable[Any]:
+            given = [images[image] for image in chosen]
             if isinstance(rows, StoredRows):
-                more = [*more, self._rows(chosen, rows.store, changed)]
-            else:
-                more = chain(more, units.rows_in_turn(chosen, *self._work(), changes=changed))
-        return units.joined(rows, more), labels[origins], origins
+                return [self._rows(given, rows.store, changes)]
+            return units.rows_in_turn(given, *self._work(), changes=changes)
+
+        return code
 
     def _judge(self, codes: np.ndarray) -> Judge:
-        candidates = candidates_of(self._or_preset("C"))
+        candidates = candidates_of(self._settings.C)
         return Judge(codes, candidates[len(candidates) // 2], self.random_state, self.n_jobs)
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
-        return Network(
-            dictionaries,
-            [self._coder(layer) for layer in range(len(dictionaries))],
-            SpatialPyramid(self._or_preset("pyramid")),
-            self._or_preset("min_channel"),
-            self.expand,
-            self._power(),
-            self._deep(),
-        )
+        return self._settings.network(dictionaries, self.expand)
 
-    def _or_preset(self, name: str) -> Any:
-        """A parameter, or what the preset says if it is None."""
-        given, preset = getattr(self, name), get_preset(self.preset)
-        return getattr(preset, name) if given is None else given
+    @property
+    def _settings(self) -> Settings:
+        return settings_of(self)
 
     def _learn_first_layer(self, images: Sequence[Any], codes: np.ndarray) -> np.ndarray:
         """V: a dictionary a class, side by side (Eq. 2)."""
@@ -345,7 +312,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         seeds, store = class_seeds(self.random_state, len(self.classes_)), self._store()
         images = images if store is None else units.findable(images)
         settings = (self.descriptor_, self.value_range_, self.atoms_per_class, self.l1_radius)
-        most = get_preset(self.preset).most_descriptors
+        most = self._settings.most_descriptors
         calls = [
             (units.take(images, self._drawn(codes, c, seed)), *settings, seed, most)
             for c, seed in enumerate(seeds)
@@ -358,40 +325,11 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         rows = np.flatnonzero(codes == c)
         return np.sort(np.random.RandomState(seed).permutation(rows)[: self.images_per_class])
 
-    def _power(self) -> float:
-        power = self._or_preset("power")
-        if not power > 0:
-            raise DDLCNError(f"power={power}: must be positive; 1 leaves codes as they are")
-        return float(power)
-
-    def _deep(self) -> float:
-        """The length of the deep channel; 0 while it is to be chosen."""
-        given = self._or_preset("deep")
-        if given == "cv":
-            return 0.0
-        if isinstance(given, str) or not 0 <= given <= deep.LONGEST:
-            raise DDLCNError(f'deep={given!r}: must be a number from 0 to {deep.LONGEST:g}, or "cv"')
-        if given and not self.deeper_atoms:
-            raise DDLCNError(f"deep={given}: there are no deeper atoms; set deeper_atoms, or deep=0")
-        return float(given)
-
-    def _coder(self, layer: int) -> Coder:
-        neighbors = self._or_preset("neighbors")
-        if len(neighbors) < 1:
-            raise DDLCNError("neighbors=(): give the number of nearest atoms for each layer, as in (15, 10)")
-        n_neighbors = neighbors[min(layer, len(neighbors) - 1)]
-        kind = self._or_preset("coder")
-        if kind == "exact":
-            return LocalityCoder(n_neighbors, self._or_preset("beta"))
-        if kind == "llc":
-            return LLCCoder(n_neighbors)
-        raise DDLCNError(f'coder={kind!r}: unknown; choose "exact" or "llc"')
-
     # ------------------------------------------------------------------------------------------ answering
 
     def transform(self, images: Any) -> csr_array:
         """The image features that the SVM sees: one sparse row of unit length an image."""
-        return self._rows(self._images(images))
+        return self._rows(self._images(images)).load()
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores, a column for each class (one-dimensional for two classes)."""
@@ -428,7 +366,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self, images: Sequence[Any], store: Store | None = None, changes: tuple[copies.Change, ...] = ()
     ) -> Any:
         if store is None:
-            return units.stacked(units.rows_in_turn(images, *self._work(), changes=changes))
+            parts = units.rows_in_turn(images, *self._work(), changes=changes)
+            return MemoryRows(next(parts)).add(parts)
         return units.stored_rows_of(store, units.findable(images), *self._work(), changes=changes)
 
     def _work(self) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:

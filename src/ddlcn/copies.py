@@ -6,15 +6,16 @@ training images are asked what helps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import affine_transform
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import vstack
 
 from ddlcn.held_out import Judge, sure_gain
-from ddlcn.layers.rows import StoredRows
+from ddlcn.layers.rows import Rows, StoredRows
 
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
 _MANY = 20_000  # images that need no copies, which would cost more than they gain
@@ -63,21 +64,20 @@ KINDS: dict[str, tuple[Change, ...]] = {
 }
 
 
+# rows of images, given by number, as a change of each makes them; in parts, in memory or in a store
+Coding = Callable[[np.ndarray, tuple[Change, ...]], Iterable[Any]]
+
+
 class Choice(NamedTuple):
     """A kind of copies, and the first copies of some images, which were coded to judge it."""
 
     kind: str
     images: np.ndarray
-    rows: csr_array | StoredRows | None
+    parts: list[Any]  # their rows
 
 
-def choose(
-    judge: Judge,
-    rows: csr_array | StoredRows,
-    codes: np.ndarray,
-    code: Callable[[np.ndarray, tuple[Change, ...]], csr_array | StoredRows],
-) -> Choice:
-    """The kind of copies that helps most by a judge, if any; `code` gives the rows of changed images."""
+def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
+    """The kind of copies that helps most by a judge, if any."""
     best, most = no_choice("none"), 0.0
     if len(codes) > _MANY:
         return best
@@ -86,17 +86,35 @@ def choose(
     for kind in KINDS if len(plain) else ():  # else no class has an image to spare
         _, changes = deal(kind, codes)
         if changes:
-            coded = code(judge.sample, tuple(changes[image] for image in judge.sample))
-            both = vstack([own, coded.load() if isinstance(coded, StoredRows) else coded], format="csr")
-            gain = sure_gain(judge.likelihoods(both), plain)
+            parts = list(code(judge.sample, tuple(changes[image] for image in judge.sample)))
+            coded = (part.load() if isinstance(part, StoredRows) else part for part in parts)
+            gain = sure_gain(judge.likelihoods(vstack([own, *coded], format="csr")), plain)
             if gain > most:
-                best, most = Choice(kind, judge.sample, coded), gain
+                best, most = Choice(kind, judge.sample, parts), gain
     return best
 
 
 def no_choice(kind: str) -> Choice:
     """A kind that was not judged."""
-    return Choice(kind, np.empty(0, np.int64), None)
+    return Choice(kind, np.empty(0, np.int64), [])
+
+
+def join(
+    choice: Choice, rows: Any, labels: np.ndarray, code: Coding, before: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add to the rows of images those of their copies; gives the labels of all, and their origins.
+
+    Copies are dealt as if the images had come with those that were there `before`, of the labels given.
+    """
+    everyone = np.unique(np.concatenate([before, labels]), return_inverse=True)[1]
+    copied, changes = deal(choice.kind, everyone, first=len(before))
+    if not changes:
+        return labels, np.arange(len(labels))
+    fresh = np.setdiff1d(np.arange(len(copied)), choice.images)
+    origins = np.concatenate([np.arange(len(labels)), choice.images, copied[fresh]])
+    more = code(copied[fresh], tuple(changes[copy] for copy in fresh)) if len(fresh) else ()
+    rows.add(chain(choice.parts, more))
+    return labels[origins], origins
 
 
 def deal(kind: str, codes: np.ndarray, first: int = 0) -> tuple[np.ndarray, tuple[Change, ...]]:

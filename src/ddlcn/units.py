@@ -7,8 +7,7 @@ process and give their results back; or, with a `Store`, each is a unit of it, a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,34 +94,6 @@ def rows_in_turn(
     found = results(None, "", code_images, calls, n_jobs)
     with one_blas_thread():
         yield from track(_stage(changes), found, total=len(calls))
-
-
-def stacked(parts: Iterator[csr_array]) -> csr_array:
-    """Rows of all parts; arrays grow in place, so that nothing is held twice.
-
-    >>> stacked(csr_array([[0, n]]) for n in (5, 6)).toarray().tolist()
-    [[0, 5], [0, 6]]
-    """
-    first = next(parts)
-    arrays, lengths = (first.indices.copy(), first.data.copy()), [np.diff(first.indptr)]
-    for part in parts:
-        for array, more in zip(arrays, (part.indices, part.data), strict=True):
-            array.resize(len(array) + len(more), refcheck=False)
-            array[len(array) - len(more) :] = more
-        lengths.append(np.diff(part.indptr))
-    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
-    if starts[-1] < 2**31:  # else SciPy would widen the indices too
-        starts = starts.astype(first.indices.dtype)
-    return csr_array((arrays[1], arrays[0], starts), shape=(len(starts) - 1, first.shape[1]))
-
-
-def joined(rows: Any, more: Iterable[Any]) -> Any:
-    """Rows and more rows, all in memory or all in one store."""
-    if not isinstance(rows, StoredRows):
-        return stacked(chain([rows], more))
-    parts = [rows, *more]
-    shape = (sum(part.shape[0] for part in parts), rows.shape[1])
-    return StoredRows(rows.store, [name for part in parts for name in part.names], shape)
 
 
 def stored_rows_of(

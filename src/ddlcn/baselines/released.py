@@ -104,8 +104,8 @@ class ReleasedClassifier(DDLCNClassifier):
     """The released pipeline end to end; two layers, always; it can't be saved or explained."""
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
-        coders = [ReleasedCoder(n) for n in self._or_preset("neighbors")]
-        return ReleasedNetwork(dictionaries, coders, SpatialPyramid(self._or_preset("pyramid")))
+        coders = [ReleasedCoder(n) for n in self._settings.neighbors]
+        return ReleasedNetwork(dictionaries, coders, SpatialPyramid(self._settings.pyramid))
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Refuse: model files hold the paper's network."""

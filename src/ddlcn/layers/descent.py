@@ -43,7 +43,7 @@ class Problem:
     def __init__(
         self, X: Any, codes: np.ndarray, solver: str, tol: float, seed: int | None, n_jobs: int | None
     ) -> None:
-        self.rows: Rows = X if isinstance(X, StoredRows) else MemoryRows(csr_array(X))
+        self.rows: Rows = X if isinstance(X, MemoryRows | StoredRows) else MemoryRows(csr_array(X))
         self.codes, self.solver, self.tol, self.seed, self.n_jobs = codes, solver, tol, seed, n_jobs
         n_classes = codes.max() + 1
         self.classes = np.arange(n_classes) if n_classes > 2 else np.array([1])

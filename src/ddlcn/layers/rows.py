@@ -5,7 +5,7 @@ Where a block ends depends on the rows alone, never on where they are kept, so n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from threading import RLock
@@ -55,7 +55,10 @@ class Gathered(NamedTuple):
 class Rows(Protocol):
     """Rows in memory, or in a store."""
 
-    shape: tuple[int, int]
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        ...
 
     @property
     def dtype(self) -> np.dtype:
@@ -80,20 +83,64 @@ class Rows(Protocol):
         """The rows that lines of marks (k, n) mark, at hand for some lines at a time."""
         ...
 
+    def __getitem__(self, numbers: np.ndarray) -> csr_array:
+        """Some rows, by their numbers in rising order, in memory."""
+        ...
+
     def load(self) -> csr_array:
         """All rows at once, in memory."""
         ...
 
 
 class MemoryRows:
-    """Rows in memory; a block is a view."""
+    """Rows in memory; a block is a view.
+
+    >>> MemoryRows(csr_array([[0, 5]])).add(csr_array([[0, n]]) for n in (6, 7)).load().toarray().tolist()
+    [[0, 5], [0, 6], [0, 7]]
+    """
 
     def __init__(self, X: csr_array) -> None:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        self.X, self.shape, self.dtype, self.n_entries = X, X.shape, X.dtype, X.nnz
-        self.cuts = cuts(np.diff(X.indptr))
+        self.X = X
+        self._ours: list[np.ndarray] | None = None  # the arrays of X, if it is the only one to have them
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the matrix."""
+        return self.X.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the entries."""
+        return self.X.dtype
+
+    @property
+    def n_entries(self) -> int:
+        """Of all rows."""
+        return self.X.nnz
+
+    def __getitem__(self, numbers: np.ndarray) -> csr_array:
+        """Some rows, by their numbers."""
+        return self.X[numbers]
+
+    def add(self, parts: Iterable[csr_array]) -> MemoryRows:
+        """Put more rows after these, before any use; arrays grow in place, so that nothing is held twice."""
+        arrays = self._ours or [self.X.indices.copy(), self.X.data.copy()]
+        n_columns, lengths = self.X.shape[1], [np.diff(self.X.indptr)]
+        del self.X  # it has views of the arrays, which may move
+        for part in parts:
+            for array, more in zip(arrays, (part.indices, part.data), strict=True):
+                array.resize(len(array) + len(more), refcheck=False)
+                array[len(array) - len(more) :] = more
+            lengths.append(np.diff(part.indptr))
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+        if indptr[-1] < 2**31:  # else SciPy would widen the indices too
+            indptr = indptr.astype(arrays[0].dtype)
+        self.X = csr_array((arrays[1], arrays[0], indptr), shape=(len(indptr) - 1, n_columns))
+        self._ours = arrays
+        return self
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -102,7 +149,7 @@ class MemoryRows:
 
     def blocks(self) -> Iterator[Block]:
         """All rows, in order."""
-        for first, stop in pairwise(self.cuts):
+        for first, stop in pairwise(cuts(np.diff(self.X.indptr))):
             yield Block(first, self.X.indptr[first : stop + 1], self.X.indices, self.X.data)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
@@ -125,6 +172,12 @@ class StoredRows:
         """Some rows, by their numbers in rising order, in memory."""
         _, indptr, indices, data = self._read(numbers)
         return csr_array((data, indices, indptr), shape=(len(numbers), self.shape[1]))
+
+    def add(self, parts: Iterable[StoredRows]) -> StoredRows:
+        """Put more rows of the same store after these, before any use."""
+        for part in parts:
+            self.names, self.shape = self.names + part.names, (self.shape[0] + part.shape[0], self.shape[1])
+        return self
 
     def load(self) -> csr_array:
         """All rows at once, in memory."""

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.descent import Problem
-from ddlcn.layers.rows import StoredRows
+from ddlcn.layers.rows import MemoryRows, StoredRows
 from ddlcn.layers.threads import one_blas_thread
 
 C_GRID = (0.1, 1.0, 10.0, 100.0)
@@ -84,12 +84,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike, origins: np.ndarray | None = None) -> LinearSVM:
-        """Train on the rows of `X` (dense, CSR, or in a store) with labels `y`.
+        """Train on the rows of `X` (dense, CSR, or what the network made of images) with labels `y`.
 
         `origins` says of each row which one it is a copy of; others are their own. While C is chosen and
         scores are calibrated, a copy trains only where its origin does, and none is held out.
         """
-        if isinstance(X, StoredRows):
+        if isinstance(X, MemoryRows | StoredRows):
             self.n_features_in_ = X.shape[1]
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float32, np.float64))
