@@ -143,9 +143,9 @@ def test_products_of_rows(monkeypatch, dtype, density):
     shares = density * rng.uniform(0, 1, size=300) ** 2 if density < 1 else np.ones(300)
     X = rng.normal(size=(40, 300)) * (rng.uniform(size=(40, 300)) < shares)
     rows, duals = sparse.csr_array(X.astype(dtype)), rng.normal(size=(3, 40))
-    for entries, at_once in ((8_000_000, 512), (50, 16)):
+    for entries, stripes in ((8_000_000, 16), (50, 1)):
         monkeypatch.setattr(descent, "_BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(descent, "_ROWS_AT_ONCE", at_once)
+        monkeypatch.setattr(descent, "_STRIPES", stripes)
         one, two = (descent._gram(rows, n_jobs) for n_jobs in (1, 2))
         assert one.dtype == dtype
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)

@@ -13,36 +13,42 @@ from ddlcn.kernels.compiled import kernel
 
 
 @kernel
-def sparse_gram(indptr, indices, data, start, stop, heavy, out):
-    """Add to the upper triangle of `out` the products of rows over the columns from `start` to `stop`.
-
-    Heavy ones are left out. For a row and each of its columns, go on through the later rows that have it.
-    """
-    n_rows = indptr.size - 1
-    ends = np.empty((n_rows, 2), np.int64)  # of the part of each row that lies in these columns
+def column_lists(indptr, indices, data, start, stop, heavy):
+    """Of columns from `start` to `stop` but heavy ones: where the list of each begins; rows; values."""
     heads = np.zeros(stop - start + 1, np.int64)
-    for i in range(n_rows):
+    for i in range(indptr.size - 1):
         row = indices[indptr[i] : indptr[i + 1]]
-        ends[i, 0] = indptr[i] + np.searchsorted(row, start)
-        ends[i, 1] = indptr[i] + np.searchsorted(row, stop)
-        for e in range(ends[i, 0], ends[i, 1]):
-            heads[indices[e] - start + 1] += not heavy[indices[e]]
+        for column in row[np.searchsorted(row, start) : np.searchsorted(row, stop)]:
+            heads[column - start + 1] += not heavy[column]
     heads = np.cumsum(heads)
     rows, values, place = np.empty(heads[-1], np.int32), np.empty(heads[-1], data.dtype), heads[:-1].copy()
-    for i in range(n_rows):
-        for e in range(ends[i, 0], ends[i, 1]):
+    for i in range(indptr.size - 1):
+        row = indices[indptr[i] : indptr[i + 1]]
+        for e in range(indptr[i] + np.searchsorted(row, start), indptr[i] + np.searchsorted(row, stop)):
             column = indices[e] - start
             if not heavy[indices[e]]:
                 rows[place[column]], values[place[column]] = i, data[e]
                 place[column] += 1
-    place[:] = heads[:-1]
-    for i in range(n_rows):
-        line = out[i]
-        for e in range(ends[i, 0], ends[i, 1]):
+    return heads, rows, values
+
+
+@kernel
+def add_sparse_gram(indptr, indices, data, start, stop, heavy, heads, rows, values, first, last, out):
+    """Add the products of these columns to the upper triangle of `out`, in the lines from `first` to `last`.
+
+    For a row and each of its columns, go on through the later rows that have it.
+    """
+    place = heads[:-1].copy()
+    for column in range(place.size):
+        place[column] += np.searchsorted(rows[heads[column] : heads[column + 1]], first)
+    for i in range(first, last):
+        line, row = out[i], indices[indptr[i] : indptr[i + 1]]
+        for e in range(indptr[i] + np.searchsorted(row, start), indptr[i] + np.searchsorted(row, stop)):
             column, value = indices[e] - start, data[e]
-            for m in range(place[column], heads[column + 1]):
-                line[rows[m]] += value * values[m]
-            place[column] += 1
+            if not heavy[indices[e]]:
+                for m in range(place[column], heads[column + 1]):
+                    line[rows[m]] += value * values[m]
+                place[column] += 1
 
 
 @kernel

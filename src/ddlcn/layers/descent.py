@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.linalg.blas import get_blas_funcs
 from scipy.sparse import csr_array
 
 from ddlcn.cluster import active_client
@@ -27,7 +26,7 @@ _LARGEST_GRAM = 10_000  # images; 400 MB
 _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix was the faster way
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _SPARSE = 0.02  # share of entries below which weights are summed entry by entry
-_ROWS_AT_ONCE = 512  # of a Gram matrix that is mirrored
+_STRIPES = 16  # of a Gram matrix, shared out among threads; no answer depends on these
 _BLOCK_ENTRIES = 8_000_000  # of the columns of a block, dense or not
 _CLASSES_AT_ONCE = 16  # that sparse rows are gone through for
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
@@ -309,26 +308,47 @@ class _SparseDescent(_Descent):
 def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
     """X Xᵀ + 1 in the precision of X: by dense blocks of columns that many rows have, of others by entries.
 
-    Blocks depend on X alone, and are summed in order.
+    Threads share out stripes of it, so that there is one matrix whatever their number.
     """
     n_rows, counts = X.shape[0], np.zeros(X.shape[1], np.int64)
     for start in range(0, X.nnz, _BLOCK_ENTRIES):  # some at a time, for they are widened
         counts += np.bincount(X.indices[start : start + _BLOCK_ENTRIES], minlength=X.shape[1])
     heavy = counts >= _HEAVY * n_rows
-    calls = [(_dense_product, columns) for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // n_rows))]
-    calls += [(_sparse_product, columns) for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES)]
-    blocks = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
-        delayed(product)(X, columns, heavy) for product, columns in calls
-    )
-    gram = np.ones((n_rows, n_rows), X.dtype)
-    for block in blocks:
-        gram += block
-    for start in range(0, n_rows, _ROWS_AT_ONCE):  # the other triangle
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        gram[rows.stop :, rows] = gram[rows, rows.stop :].T
-        corner = gram[rows, rows]
-        gram[rows, rows] = np.triu(corner) + np.triu(corner, 1).T
+    gram, height = np.ones((n_rows, n_rows), X.dtype), max(32, -(-n_rows // _STRIPES))
+    stripes = [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
+
+        def for_stripes(do: Callable[..., None], *given: Any) -> None:
+            parallel(delayed(do)(stripe, *given) for stripe in stripes)
+
+        for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // n_rows)):
+            block = np.zeros((n_rows, heavy[columns.start : columns.stop].sum()), X.dtype)
+            for_stripes(_fill, X, columns, heavy[columns.start : columns.stop], block)
+            for_stripes(_add_dense, block, gram)
+        for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES):
+            lists = kernels.column_lists(X.indptr, X.indices, X.data, columns.start, columns.stop, heavy)
+            for_stripes(_add_sparse, X, columns, heavy, lists, gram)
+        for_stripes(_mirror, gram)
     return gram
+
+
+def _add_dense(stripe: slice, block: np.ndarray, gram: np.ndarray) -> None:
+    """Add the products of some columns to the upper triangle, and to some of the lower."""
+    gram[stripe, stripe.start :] += block[stripe] @ block[stripe.start :].T
+
+
+def _add_sparse(
+    stripe: slice, X: csr_array, columns: range, heavy: np.ndarray, lists: tuple, gram: np.ndarray
+) -> None:
+    given = (X.indptr, X.indices, X.data, columns.start, columns.stop, heavy, *lists)
+    kernels.add_sparse_gram(*given, stripe.start, stripe.stop, gram)
+
+
+def _mirror(stripe: slice, gram: np.ndarray) -> None:
+    """The lower triangle, from the upper."""
+    gram[stripe.stop :, stripe] = gram[stripe, stripe.stop :].T
+    corner = gram[stripe, stripe]
+    gram[stripe, stripe] = np.triu(corner) + np.triu(corner, 1).T
 
 
 def _cut(sizes: np.ndarray, most: int) -> list[range]:
@@ -345,25 +365,14 @@ def _cut(sizes: np.ndarray, most: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise(cuts) if sizes[start:stop].any()]
 
 
-def _dense_product(X: csr_array, columns: range, heavy: np.ndarray) -> np.ndarray:
-    """Upper triangle of the product of the heavy ones of some columns with themselves."""
-    block = _dense(X, columns, heavy[columns.start : columns.stop])
-    return get_blas_funcs("syrk", (block,))(1.0, block.T, trans=1, lower=1).T
-
-
-def _sparse_product(X: csr_array, columns: range, heavy: np.ndarray) -> np.ndarray:
-    """Upper triangle of the product of the others with themselves."""
-    out = np.zeros((X.shape[0], X.shape[0]), X.dtype)
-    kernels.sparse_gram(X.indptr, X.indices, X.data, columns.start, columns.stop, heavy, out)
-    return out
-
-
 def _transposed_product(X: csr_array, duals: np.ndarray) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
     duals, all_of = duals.T.astype(X.dtype), np.ones(X.shape[1], np.bool_)
     out = np.empty((X.shape[1], duals.shape[1]), X.dtype)
     for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // X.shape[0])):
-        out[columns.start : columns.stop] = _dense(X, columns, all_of[: len(columns)]).T @ duals
+        block = np.zeros((X.shape[0], len(columns)), X.dtype)
+        _fill(slice(0, X.shape[0]), X, columns, all_of[: len(columns)], block)
+        out[columns.start : columns.stop] = block.T @ duals
     return out
 
 
@@ -371,9 +380,8 @@ def _is_sparse(X: csr_array) -> bool:
     return X.nnz < _SPARSE * X.shape[0] * X.shape[1]
 
 
-def _dense(X: csr_array, columns: range, wanted: np.ndarray) -> np.ndarray:
-    """The wanted ones of some columns of X, whose indices are sorted, as a dense matrix."""
-    block = np.zeros((X.shape[0], wanted.sum()), X.dtype)
+def _fill(rows: slice, X: csr_array, columns: range, wanted: np.ndarray, block: np.ndarray) -> None:
+    """Put the wanted ones of some columns of X, whose indices are sorted, into some rows of a block."""
     places = np.where(wanted, np.cumsum(wanted) - 1, -1)
-    kernels.dense_columns(X.indptr, X.indices, X.data, columns.start, places, block)
-    return block
+    indptr = X.indptr[rows.start : rows.stop + 1]
+    kernels.dense_columns(indptr, X.indices, X.data, columns.start, places, block[rows])
