@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
+from ddlcn.kernels import svm as kernels
 from ddlcn.layers import descent, rows
 from ddlcn.layers.rows import MemoryRows, StoredRows
 from ddlcn.layers.svm import LinearSVM
@@ -55,22 +56,39 @@ def test_no_more_than_a_block_is_held_if_few_rows_support_the_weights(tmp_path, 
     assert 0 < max(held) <= X.nnz // 4
 
 
+def scores_by_column(block, numbers, X):
+    """Scores of rows by weights of 1 for a column each, without a bias: the rows."""
+    weights = np.eye(X.shape[1], X.shape[1] + 1)
+    return np.column_stack([kernels.scores(*block, numbers, line) for line in weights])
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_rows_that_grow(task, ours):
+    X, before = task[0], task[0].toarray()
+    given = X[:50]
+    grown = MemoryRows(given)
+    if ours:  # arrays that have grown before grow where they are
+        grown.add([X[50:60]])
+    start = grown.shape[0]
+    grown.add(X[n : n + 1] for n in range(start, X.shape[0]))
+    assert_array_equal(grown.load().toarray(), before)
+    assert_array_equal(given.toarray(), before[:50])  # what was given stays as it is
+
+
 def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):
     X, _ = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
     kept, memory = stored(X, tmp_path), MemoryRows(X)
-    marks, weights = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, np.eye(X.shape[1])
-    truth = X.toarray()
+    marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()
     for home in (kept, memory):
         blocks = list(home.blocks())
         assert [block.first for block in blocks[1:]] == [block.stop for block in blocks[:-1]]
-        everything = [block.product(np.arange(block.first, block.stop), weights) for block in blocks]
+        everything = [scores_by_column(block, np.arange(block.first, block.stop), X) for block in blocks]
         assert_array_equal(np.concatenate(everything), truth)
         asked = []
         for lines, numbers, block in home.gather(marks):
             asked += lines
-            local = block.product(np.arange(block.stop), weights)
-            assert_array_equal(local, truth[numbers])
+            assert_array_equal(scores_by_column(block, np.arange(block.stop), X), truth[numbers])
             assert set(np.flatnonzero(marks[lines].any(axis=0))) <= set(np.arange(len(truth))[numbers])
         assert asked == [0, 1, 2]
     assert_array_equal(kept.load().toarray(), truth)

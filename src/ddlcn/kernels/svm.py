@@ -119,6 +119,17 @@ def look(first, indptr, indices, data, targets, weights, alphas, active, margins
 
 
 @kernel
+def scores(first, indptr, indices, data, rows, weights):
+    """Scores of the rows of some numbers, for one class."""
+    found = np.full(rows.size, weights[weights.size - 1])
+    for place in range(rows.size):
+        row = rows[place] - first
+        for e in range(indptr[row], indptr[row + 1]):
+            found[place] += data[e] * weights[indices[e]]
+    return found
+
+
+@kernel
 def squared_lengths(indptr, data):
     """‖x_i‖² for the rows of X."""
     squares = np.zeros(indptr.size - 1)

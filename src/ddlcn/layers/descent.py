@@ -63,7 +63,7 @@ class Problem:
     def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (k, d), biases and relative duality gaps on all rows."""
         parts = self._for_parts(solve_classes, C)
-        found, gaps = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        found, gaps = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         if self.by_gram:
             weights, biases = self._weights(found)
         else:
@@ -297,9 +297,14 @@ class _SparseDescent(_Descent):
         return Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(do)(c, *given) for c in classes)
 
     def scores(self, marks: np.ndarray) -> np.ndarray:
-        lines, biases = np.ascontiguousarray(self.weights[:, :-1].T), self.weights[:, -1]
-        found = [block.product(block.among(marks), lines) + biases for block in self.rows.blocks()]
-        return np.concatenate(found).T
+        found = [
+            np.array(self._for(range(len(self.classes)), self._scores, block, marks))
+            for block in self.rows.blocks()
+        ]
+        return np.concatenate(found, axis=1)
+
+    def _scores(self, c: int, block: Block, marks: np.ndarray) -> np.ndarray:
+        return kernels.scores(*block, block.among(marks), self.weights[c])
 
     def found(self) -> np.ndarray:
         return self.weights

@@ -37,12 +37,6 @@ class Block(NamedTuple):
         """The numbers of those rows of the block that are marked, of marks of all rows."""
         return self.first + np.flatnonzero(marks[self.first : self.stop])
 
-    def product(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Rows of the given numbers, times weights."""
-        start, end = self.indptr[0], self.indptr[-1]
-        arrays = (self.data[start:end], self.indices[start:end], self.indptr - start)
-        return csr_array(arrays, shape=(len(self.indptr) - 1, len(weights)))[rows - self.first] @ weights
-
 
 class Gathered(NamedTuple):
     """Rows at hand."""
