@@ -1,5 +1,7 @@
 """An SVM on rows in a store, a block at a time: the very answer of memory."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -73,6 +75,17 @@ def test_rows_that_grow(task, ours):
     grown.add(X[n : n + 1] for n in range(start, X.shape[0]))
     assert_array_equal(grown.load().toarray(), before)
     assert_array_equal(given.toarray(), before[:50])  # what was given stays as it is
+
+
+def test_rows_that_grow_are_held_once():
+    part = csr_array(np.ones((100, 1000), np.float32))
+    tracemalloc.start()
+    grown = MemoryRows(part).add([part] * 20)
+    grown.add([part] * 20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.1 * 41 * (part.data.nbytes + part.indices.nbytes)
+    assert grown.shape == (4100, 1000)
 
 
 def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):

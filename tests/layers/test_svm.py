@@ -1,5 +1,7 @@
 """LinearSVM: LIBLINEAR's problem, certified by the duality gap and by scikit-learn's LinearSVC."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -151,6 +153,17 @@ def test_products_of_rows(monkeypatch, dtype, density):
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
         assert_array_equal(one, two)
         assert_allclose(descent._transposed_product(rows, duals), X.T @ duals.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.5])
+def test_threads_hold_one_gram_matrix(density):
+    X = sparse.random(2000, 500, density, format="csr", dtype=np.float32, random_state=0)
+    descent._gram(sparse.csr_array(X[:50]), 4)  # compiles
+    tracemalloc.start()
+    gram = descent._gram(sparse.csr_array(X), 4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * gram.nbytes
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
