@@ -105,6 +105,18 @@ def test_a_gain_must_exceed_its_standard_error(digits, monkeypatch, spread, kind
     assert DDLCNClassifier(**SMALL).fit(*digits).copies_ == kind
 
 
+@pytest.mark.parametrize(
+    ("classes", "images", "asked", "of_each"),
+    [(38, 32, 10, 30), (100, 20, 20, 20), (102, 30, 20, 30), (10, 30, 10, 30), (10, 6000, 10, 100)],
+)
+def test_whole_classes_are_asked_a_fifth_of_all(classes, images, asked, of_each):
+    """But no fewer than 300 images, and no more than 1,000."""
+    codes = np.tile(np.arange(classes), images)
+    found = np.bincount(codes[Judge(codes, 1.0, 0, 1).sample])
+    assert set(found[found > 0]) == {of_each}
+    assert np.count_nonzero(found) == asked
+
+
 def test_single_images_and_many_images_choose_none(digits, monkeypatch):
     images, labels = digits
     assert DDLCNClassifier(**SMALL).fit(images[::12], labels[::12]).copies_ == "none"
@@ -176,7 +188,7 @@ def test_what_judged_a_kind_is_not_coded_again(monkeypatch):
         [],
         units.code_images,
     )
-    monkeypatch.setattr(held_out, "_SAMPLE", 20)
+    monkeypatch.setattr(held_out, "_FEW", 20)
     monkeypatch.setattr(
         units, "code_images", lambda some, *rest: coded.append(len(some)) or code(some, *rest)
     )

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from ddlcn.layers.descent import Problem
 from ddlcn.layers.svm import calibrate, held_out_scores
 
-_SAMPLE = 300  # images that settings are judged on
+_FEW, _MANY = 300, 1000  # images that settings are judged on: a fifth of all, within these
 _FULL = 30  # of a class
 
 
@@ -66,11 +66,12 @@ def sure_gain(after: np.ndarray, before: np.ndarray) -> float:
 def _sample(codes: np.ndarray, seed: int | None) -> np.ndarray:
     """Some images: of as many classes as there is room for, up to 30 of each, or more if classes are few.
 
-    Few images of each class would ask what helps when images are few.
+    Few images of each class would ask what helps when images are few; and few classes of many, what helps
+    these.
     """
-    rng, room = np.random.RandomState(seed), _SAMPLE
+    rng, room = np.random.RandomState(seed), min(max(_FEW, len(codes) // 5), _MANY)
     chosen: list[np.ndarray] = []
-    each = max(_FULL, _SAMPLE // (codes.max() + 1))
+    each = max(_FULL, room // (codes.max() + 1))
     for c in rng.permutation(codes.max() + 1):
         own = rng.permutation(np.flatnonzero(codes == c))[:each]
         if len(chosen) < 2 or len(own) <= room:
