@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier, DDLCNError, copies, held_out, units
+from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, copies, held_out, units
 from ddlcn.copies import KINDS, Change, deal
 from ddlcn.held_out import Judge
 from ddlcn.layers.descent import Problem
@@ -179,6 +179,16 @@ def test_fit_is_training_on_images_and_copies(digits, tmp_path, kind):
         assert model.n_train_ == len(digits[0])
         assert model.copies_ == kind
         assert {"dictionaries", "coding", "copies", "svm"} == set(model.timings_)
+
+
+def test_large_images_are_shrunk_before_they_are_changed(digits, monkeypatch):
+    model = DDLCNClassifier(**SMALL, descriptor=DenseSIFT(max_side=48)).learn(*digits)
+    large = np.kron(digits[0][:2], np.ones((20, 10)))  # 160 x 80
+    seen, change = [], KINDS["moved"][0]
+    monkeypatch.setattr(Change, "of", lambda _, grey: seen.append(grey.shape) or grey)
+    found = model._rows(large, changes=(change, change)).load()
+    assert seen == [(48, 24)] * 2
+    assert_allclose(found.toarray(), model.transform(large).toarray(), atol=1e-5)
 
 
 def test_what_judged_a_kind_is_not_coded_again(monkeypatch):

@@ -60,7 +60,7 @@ def code_images(
     """The features of some images, a sparse row each; with changes, one each, those of copies."""
     if not changes:
         return network.rows(descriptor.transform(image, value_range) for image in images)
-    read = (read_grey(image, value_range=value_range) for image in images)
+    read = (descriptor.shrink(read_grey(image, value_range=value_range)) for image in images)
     copies = (change.of(grey) for grey, change in zip(read, changes, strict=True))
     return network.rows(descriptor.transform(copy) for copy in copies)
 

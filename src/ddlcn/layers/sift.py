@@ -116,6 +116,10 @@ class DenseSIFT(BaseEstimator):
             step = min(round(step * max(side / given, 1.0)), widest)
         return max(1, min(step, side // self.min_steps)) if self.min_steps else step
 
+    def shrink(self, grey: np.ndarray) -> np.ndarray:
+        """The image, no larger than it is worked on."""
+        return self.resize(grey) if max(grey.shape) > self.max_side else grey
+
     def resize(self, grey: np.ndarray) -> np.ndarray:
         """The image at the size that is worked on."""
         largest_patch = max(self.patch_sizes)
