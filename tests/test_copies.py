@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, copies, held_out, units
 from ddlcn.copies import KINDS, Change, deal
 from ddlcn.held_out import Judge
+from ddlcn.layers import descent
 from ddlcn.layers.descent import Problem
 from ddlcn.layers.svm import LinearSVM, _folds, held_out_scores
 from ddlcn.store import Store
@@ -227,14 +228,30 @@ def test_one_image_more_gets_as_many_copies_as_the_others(digits, tmp_path):
     assert_array_equal(np.bincount(origins)[:480], 5)
 
 
-def test_rows_given_to_augment_stay_as_they_are(digits):
+@pytest.mark.parametrize("stored", [False, True])
+def test_rows_given_to_augment_stay_as_they_are(digits, tmp_path, stored):
     model = DDLCNClassifier(**SMALL, copies="mirrored").learn(*digits)
-    rows = model.transform(digits[0])
-    before = rows.toarray()
-    more, labels, origins = model.augment(digits[0], rows, digits[1])
-    assert_array_equal(rows.toarray(), before)
-    assert_array_equal(more[: len(before)].toarray(), before)
-    assert more.shape[0] == len(labels) == len(origins) == 2 * len(before)
+    before = model.transform(digits[0])
+    rows = model._rows(digits[0], Store(tmp_path)) if stored else before.copy()
+    for _ in range(2):
+        more, labels, origins = model.augment(digits[0], rows, digits[1])
+        assert more.shape[0] == len(labels) == len(origins) == 2 * len(digits[0])
+        more, kept = (each.load() if stored else each for each in (more, rows))
+        assert_array_equal(kept.toarray(), before.toarray())
+        assert_array_equal(more[: len(digits[0])].toarray(), before.toarray())
+
+
+@pytest.mark.parametrize(("images", "kind"), [(300, "cv"), (300, "moved"), (40, "cv")])
+def test_sparse_rows_with_copies_in_a_store(tmp_path, monkeypatch, images, kind):
+    """Asked for copies, then trained class by class on the sparse rows."""
+    monkeypatch.setattr(descent, "_LARGEST_GRAM", 10)
+    data, settings = load_digits(), SMALL | {"deeper_atoms": (), "copies": kind}
+    truth, found = (
+        DDLCNClassifier(**settings, **more).fit(data.images[:images], data.target[:images])
+        for more in ({}, {"store": tmp_path / "s"})
+    )
+    assert truth.copies_ == found.copies_ == "moved"
+    assert_array_equal(found.svm_.coef_, truth.svm_.coef_)
 
 
 def test_answers_do_not_depend_on_threads_or_store(tmp_path):

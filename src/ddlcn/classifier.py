@@ -229,7 +229,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 codes = np.unique(labels, return_inverse=True)[1]
                 choice = copies.choose(self._judge(codes), rows, codes, code)
             self.copies_ = choice.kind
-            return rows, *copies.join(choice, rows, labels, code, before=labels[:0])
+            return copies.join(choice, rows, labels, code, before=labels[:0])
 
     def train(
         self, rows: csr_array | Rows, y: ArrayLike, origins: np.ndarray | None = None
@@ -275,7 +275,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         with one_blas_thread(), self.timings_.time("copies"):
             before = self.classes_[codes[origins == np.arange(len(origins))]]
             choice, code = copies.no_choice(self.copies_), self._coding_of_copies(images, new)
-            labels, theirs = copies.join(choice, new, labels, code, before)
+            new, labels, theirs = copies.join(choice, new, labels, code, before)
         rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
         labels = np.concatenate([self.classes_[codes], labels])
         return self.train(rows, labels, np.concatenate([origins, len(origins) + theirs]))

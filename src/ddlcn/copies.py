@@ -91,6 +91,7 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
             gain = sure_gain(judge.likelihoods(vstack([own, *coded], format="csr")), plain)
             if gain > most:
                 best, most = Choice(kind, judge.sample, parts), gain
+            del parts  # makes room
     return best
 
 
@@ -101,20 +102,19 @@ def no_choice(kind: str) -> Choice:
 
 def join(
     choice: Choice, rows: Any, labels: np.ndarray, code: Coding, before: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Add to the rows of images those of their copies; gives the labels of all, and their origins.
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows of images, which are used up, then those of their copies; the labels of all; and their origins.
 
     Copies are dealt as if the images had come with those that were there `before`, of the labels given.
     """
     everyone = np.unique(np.concatenate([before, labels]), return_inverse=True)[1]
     copied, changes = deal(choice.kind, everyone, first=len(before))
     if not changes:
-        return labels, np.arange(len(labels))
+        return rows, labels, np.arange(len(labels))
     fresh = np.setdiff1d(np.arange(len(copied)), choice.images)
     origins = np.concatenate([np.arange(len(labels)), choice.images, copied[fresh]])
     more = code(copied[fresh], tuple(changes[copy] for copy in fresh)) if len(fresh) else ()
-    rows.add(chain(choice.parts, more))
-    return labels[origins], origins
+    return rows.add(chain(choice.parts, more)), labels[origins], origins
 
 
 def deal(kind: str, codes: np.ndarray, first: int = 0) -> tuple[np.ndarray, tuple[Change, ...]]:

@@ -43,7 +43,7 @@ class Settings:
             raise DDLCNError(f"deep={self.deep}: there are no deeper atoms; set deeper_atoms, or deep=0")
         if not self.power > 0:
             raise DDLCNError(f"power={self.power}: must be positive; 1 leaves codes as they are")
-        if not self.neighbors:
+        if not len(self.neighbors):
             raise DDLCNError("neighbors=(): give the number of nearest atoms for each layer, as in (15, 10)")
         if self.coder not in ("exact", "llc"):
             raise DDLCNError(f'coder={self.coder!r}: unknown; choose "exact" or "llc"')

@@ -70,9 +70,9 @@ def test_rows_that_grow(task, ours):
     given = X[:50]
     grown = MemoryRows(given)
     if ours:  # arrays that have grown before grow where they are
-        grown.add([X[50:60]])
+        grown = grown.add([X[50:60]])
     start = grown.shape[0]
-    grown.add(X[n : n + 1] for n in range(start, X.shape[0]))
+    grown = grown.add(X[n : n + 1] for n in range(start, X.shape[0]))
     assert_array_equal(grown.load().toarray(), before)
     assert_array_equal(given.toarray(), before[:50])  # what was given stays as it is
 
@@ -80,8 +80,7 @@ def test_rows_that_grow(task, ours):
 def test_rows_that_grow_are_held_once():
     part = csr_array(np.ones((100, 1000), np.float32))
     tracemalloc.start()
-    grown = MemoryRows(part).add([part] * 20)
-    grown.add([part] * 20)
+    grown = MemoryRows(part).add([part] * 30).add([part] * 10)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.1 * 41 * (part.data.nbytes + part.indices.nbytes)

@@ -120,7 +120,7 @@ class MemoryRows:
         return self.X[numbers]
 
     def add(self, parts: Iterable[csr_array]) -> MemoryRows:
-        """Put more rows after these, before any use; arrays grow in place, so that nothing is held twice."""
+        """These rows, which are used up, and then more; arrays grow in place, so that nothing is held twice."""
         arrays = self._ours or [self.X.indices.copy(), self.X.data.copy()]
         n_columns, lengths = self.X.shape[1], [np.diff(self.X.indptr)]
         del self.X  # it has views of the arrays, which may move
@@ -132,9 +132,9 @@ class MemoryRows:
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
         if indptr[-1] < 2**31:  # else SciPy would widen the indices too
             indptr = indptr.astype(arrays[0].dtype)
-        self.X = csr_array((arrays[1], arrays[0], indptr), shape=(len(indptr) - 1, n_columns))
-        self._ours = arrays
-        return self
+        grown = MemoryRows(csr_array((arrays[1], arrays[0], indptr), shape=(len(indptr) - 1, n_columns)))
+        grown._ours = arrays if grown.X.indices.dtype == arrays[0].dtype else None
+        return grown
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -168,10 +168,10 @@ class StoredRows:
         return csr_array((data, indices, indptr), shape=(len(numbers), self.shape[1]))
 
     def add(self, parts: Iterable[StoredRows]) -> StoredRows:
-        """Put more rows of the same store after these, before any use."""
-        for part in parts:
-            self.names, self.shape = self.names + part.names, (self.shape[0] + part.shape[0], self.shape[1])
-        return self
+        """These rows and then more, of the same store."""
+        every = [self, *parts]
+        names = [name for part in every for name in part.names]
+        return StoredRows(self.store, names, (sum(part.shape[0] for part in every), self.shape[1]))
 
     def load(self) -> csr_array:
         """All rows at once, in memory."""
