@@ -120,7 +120,7 @@ class MemoryRows:
         return self.X[numbers]
 
     def add(self, parts: Iterable[csr_array]) -> MemoryRows:
-        """These rows, which are used up, and then more; arrays grow in place, so that nothing is held twice."""
+        """These rows, which are used up, and then more; arrays grow in place, so nothing is held twice."""
         arrays = self._ours or [self.X.indices.copy(), self.X.data.copy()]
         n_columns, lengths = self.X.shape[1], [np.diff(self.X.indptr)]
         del self.X  # it has views of the arrays, which may move
