@@ -133,7 +133,7 @@ class MemoryRows:
         if indptr[-1] < 2**31:  # else SciPy would widen the indices too
             indptr = indptr.astype(arrays[0].dtype)
         grown = MemoryRows(csr_array((arrays[1], arrays[0], indptr), shape=(len(indptr) - 1, n_columns)))
-        grown._ours = arrays if grown.X.indices.dtype == arrays[0].dtype else None
+        grown._ours = arrays if np.may_share_memory(grown.X.indices, arrays[0]) else None
         return grown
 
     @cached_property
