@@ -21,7 +21,7 @@ from ddlcn.held_out import Judge
 from ddlcn.images import value_range
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
 from ddlcn.layers.network import Network
-from ddlcn.layers.rows import MemoryRows, Rows, StoredRows
+from ddlcn.layers.rows import ROOM, MemoryRows, Rows, StoredRows
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.svm import LinearSVM, candidates_of
 from ddlcn.layers.threads import one_blas_thread
@@ -168,7 +168,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         self.learn(images, y).weigh(images, y)
         with self.timings_.time("coding"):
-            rows = self._rows(self._images(images), self._store())
+            rows = self._rows(self._images(images), self._store(), room=ROOM)
         return self.train(*self._augment(images, rows, y))
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
@@ -363,11 +363,15 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return model_file.load(cls, path)
 
     def _rows(
-        self, images: Sequence[Any], store: Store | None = None, changes: tuple[copies.Change, ...] = ()
+        self,
+        images: Sequence[Any],
+        store: Store | None = None,
+        changes: tuple[copies.Change, ...] = (),
+        room: int | None = None,
     ) -> Any:
         if store is None:
             parts = units.rows_in_turn(images, *self._work(), changes=changes)
-            return MemoryRows(next(parts)).add(parts)
+            return MemoryRows(next(parts), room).add(parts)
         return units.stored_rows_of(store, units.findable(images), *self._work(), changes=changes)
 
     def _work(self) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:

@@ -1,12 +1,15 @@
 """An SVM on rows in a store, a block at a time: the very answer of memory."""
 
+import tempfile
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from ddlcn.errors import DDLCNError
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers import descent, rows
 from ddlcn.layers.rows import MemoryRows, StoredRows
@@ -29,26 +32,42 @@ def stored(X, folder, size=60):
     return StoredRows(store, names, X.shape)
 
 
+def mapped(X, size=60):
+    """Rows of which there is no room for a hundred entries."""
+    parts = [X[start : start + size] for start in range(0, X.shape[0], size)]
+    found = MemoryRows(parts[0], room=100).add(parts[1:])
+    assert found._is_mapped
+    return found
+
+
 @pytest.mark.parametrize(
     ("solver", "entries", "at_once"),
-    [("gram", 1 << 26, 16), ("coordinates", 1 << 26, 16), ("coordinates", 500, 16), ("coordinates", 500, 1)],
+    [
+        ("gram", 1 << 24, 16),
+        ("gram", 500, 16),
+        ("coordinates", 1 << 24, 16),
+        ("coordinates", 500, 16),
+        ("coordinates", 500, 1),
+    ],
 )
 def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_once):
     X, y = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
     truth = LinearSVM(1.0, solver, n_jobs=2).fit(X, y)
     monkeypatch.setattr(descent, "_CLASSES_AT_ONCE", at_once)
-    found = LinearSVM(1.0, solver, n_jobs=2).fit(stored(X, tmp_path), y)
-    assert_array_equal(found.coef_, truth.coef_)
-    assert_array_equal(found.intercept_, truth.intercept_)
-    assert (found.C_, found.scale_) == (truth.C_, truth.scale_)
-    assert found.duality_gap_.max() <= 1e-6
+    for elsewhere in (stored(X, tmp_path), mapped(X)):
+        found = LinearSVM(1.0, solver, n_jobs=2).fit(elsewhere, y)
+        assert_array_equal(found.coef_, truth.coef_)
+        assert_array_equal(found.intercept_, truth.intercept_)
+        assert (found.C_, found.scale_) == (truth.C_, truth.scale_)
+        assert found.duality_gap_.max() <= 1e-6
 
 
 def test_no_more_than_a_block_is_held_if_few_rows_support_the_weights(tmp_path, monkeypatch):
     rng, y = np.random.default_rng(0), np.arange(600) % 3
     X = csr_array(np.where(np.arange(30) % 3 == y[:, None], rng.random((600, 30)), 0).astype(np.float32))
     monkeypatch.setattr(rows, "_MOST_ENTRIES", X.nnz // 4)
+    monkeypatch.setattr(rows, "_MOST_GATHERED", X.nnz // 4)
     kept, held, read = stored(X, tmp_path), [], StoredRows._read
     monkeypatch.setattr(
         StoredRows, "_read", lambda self, n: held.append(self._facts.entries[n].sum()) or read(self, n)
@@ -64,11 +83,12 @@ def scores_by_column(block, numbers, X):
     return np.column_stack([kernels.scores(*block, numbers, line) for line in weights])
 
 
+@pytest.mark.parametrize("room", [None, 100, 1 << 20])
 @pytest.mark.parametrize("ours", [False, True])
-def test_rows_that_grow(task, ours):
+def test_rows_that_grow(task, ours, room):
     X, before = task[0], task[0].toarray()
     given = X[:50]
-    grown = MemoryRows(given)
+    grown = MemoryRows(given, room)
     if ours:  # arrays that have grown before grow where they are
         grown = grown.add([X[50:60]])
     start = grown.shape[0]
@@ -90,9 +110,14 @@ def test_rows_that_grow_are_held_once():
 def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):
     X, _ = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
-    kept, memory = stored(X, tmp_path), MemoryRows(X)
+    monkeypatch.setattr(rows, "_MOST_GATHERED", 500)
+    kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()
-    for home in (kept, memory):
+    for home in (kept, memory, file):
+        assert_allclose(home.squares, (truth**2).sum(axis=1), rtol=1e-6)
+        assert_array_equal(home[np.arange(3, 200, 7)].toarray(), truth[3:200:7])
+        third = list(home.blocks())[2].first
+        assert next(home.blocks(third)).first == third
         blocks = list(home.blocks())
         assert [block.first for block in blocks[1:]] == [block.stop for block in blocks[:-1]]
         everything = [scores_by_column(block, np.arange(block.first, block.stop), X) for block in blocks]
@@ -104,6 +129,37 @@ def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):
             assert set(np.flatnonzero(marks[lines].any(axis=0))) <= set(np.arange(len(truth))[numbers])
         assert asked == [0, 1, 2]
     assert_array_equal(kept.load().toarray(), truth)
+    assert len(list(file.gather(marks))) > 1 == len(list(memory.gather(marks)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see the memory of files")
+def test_rows_in_a_file_take_the_memory_of_a_block(monkeypatch):
+    monkeypatch.setattr(rows, "_MOST_ENTRIES", 1 << 20)  # 8 MB
+    monkeypatch.setattr(rows, "_MOST_GATHERED", 1 << 20)
+    part = csr_array(np.ones((1024, 256), np.float32))
+    kernels.squared_lengths(part.indptr, part.data)  # compiles
+    before = in_memory()
+    grown = MemoryRows(part, room=1 << 20).add([part] * 63)  # 128 MB
+    held = []
+    for block in grown.blocks():
+        assert kernels.squared_lengths(block.indptr, block.data).sum() == (block.stop - block.first) * 256
+        held.append(in_memory() - before)
+    assert len(held) == 16
+    grown[np.arange(0, 65536, 16)]
+    held.append(in_memory() - before)
+    assert max(held) < 40
+
+
+def in_memory():
+    """Megabytes of this process that are in memory, those of files among them."""
+    found = next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in line)
+    return int(found.split()[1]) / 1024
+
+
+def test_no_room_for_the_file(task, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(DDLCNError, match=r"can't write rows to .*gone.*TMPDIR"):
+        mapped(task[0])
 
 
 def test_what_was_solved_is_not_solved_again(task, tmp_path, monkeypatch):

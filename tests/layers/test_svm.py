@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from ddlcn.layers import descent
+from ddlcn.layers import rows as rows_module
+from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.svm import LinearSVM, _folds
 from tests.oracles import svm
 
@@ -140,14 +142,15 @@ def test_of_many_rows_an_even_sample_chooses_C(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("density", [0.0, 0.02, 0.3, 1.0])
 def test_products_of_rows(monkeypatch, dtype, density):
-    """Columns of any number of entries, in one block and in many."""
+    """Columns of any number of entries, in one block and in many, of few rows and of all."""
     rng = np.random.default_rng(0)
     shares = density * rng.uniform(0, 1, size=300) ** 2 if density < 1 else np.ones(300)
     X = rng.normal(size=(40, 300)) * (rng.uniform(size=(40, 300)) < shares)
-    rows, duals = sparse.csr_array(X.astype(dtype)), rng.normal(size=(3, 40))
-    for entries, stripes in ((8_000_000, 16), (50, 1)):
+    rows, duals = MemoryRows(sparse.csr_array(X.astype(dtype))), rng.normal(size=(3, 40))
+    for entries, stripes, of_rows in ((8_000_000, 16, 1 << 24), (50, 1, 1 << 24), (50, 1, 700)):
         monkeypatch.setattr(descent, "_BLOCK_ENTRIES", entries)
         monkeypatch.setattr(descent, "_STRIPES", stripes)
+        monkeypatch.setattr(rows_module, "_MOST_ENTRIES", of_rows)
         one, two = (descent._gram(rows, n_jobs) for n_jobs in (1, 2))
         assert one.dtype == dtype
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
@@ -158,9 +161,9 @@ def test_products_of_rows(monkeypatch, dtype, density):
 @pytest.mark.parametrize("density", [0.05, 0.5])
 def test_threads_hold_one_gram_matrix(density):
     X = sparse.random(2000, 500, density, format="csr", dtype=np.float32, random_state=0)
-    descent._gram(sparse.csr_array(X[:50]), 4)  # compiles
+    descent._gram(MemoryRows(sparse.csr_array(X[:50])), 4)  # compiles
     tracemalloc.start()
-    gram = descent._gram(sparse.csr_array(X), 4)
+    gram = descent._gram(MemoryRows(sparse.csr_array(X)), 4)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * gram.nbytes

@@ -33,14 +33,16 @@ def column_lists(indptr, indices, data, start, stop, heavy):
 
 
 @kernel
-def add_sparse_gram(indptr, indices, data, start, stop, heavy, heads, rows, values, first, last, out):
-    """Add the products of these columns to the upper triangle of `out`, in the lines from `first` to `last`.
+def add_sparse_gram(indptr, indices, data, start, stop, heavy, heads, rows, values, first, last, same, out):
+    """Add the products of these columns to `out`, in the lines from `first` to `last`.
 
-    For a row and each of its columns, go on through the later rows that have it.
+    For a row and each of its columns, go through the listed rows that have it; if these are the `same` rows,
+    through it and later ones, which gives the upper triangle.
     """
     place = heads[:-1].copy()
-    for column in range(place.size):
-        place[column] += np.searchsorted(rows[heads[column] : heads[column + 1]], first)
+    if same:
+        for column in range(place.size):
+            place[column] += np.searchsorted(rows[heads[column] : heads[column + 1]], first)
     for i in range(first, last):
         line, row = out[i], indices[indptr[i] : indptr[i + 1]]
         for e in range(indptr[i] + np.searchsorted(row, start), indptr[i] + np.searchsorted(row, stop)):
@@ -48,7 +50,7 @@ def add_sparse_gram(indptr, indices, data, start, stop, heavy, heads, rows, valu
             if not heavy[indices[e]]:
                 for m in range(place[column], heads[column + 1]):
                     line[rows[m]] += value * values[m]
-                place[column] += 1
+                place[column] += same
 
 
 @kernel

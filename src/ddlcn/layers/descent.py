@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from threading import Lock
 from typing import Any
 
@@ -58,7 +58,7 @@ class Problem:
 
     @cached_property
     def _gram(self) -> np.ndarray:
-        return _gram(self.rows.load(), self.n_jobs)
+        return _gram(self.rows, self.n_jobs)
 
     def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (k, d), biases and relative duality gaps on all rows."""
@@ -72,11 +72,11 @@ class Problem:
         return np.asfortranarray(weights, self.rows.dtype), biases, gaps
 
     def _weights(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        X, duals = self.rows.load(), np.where(self.codes == self.classes[:, None], alphas, -alphas)
-        if not _is_sparse(X):
-            return _transposed_product(X, duals).T, duals.sum(axis=1)
-        weights, signs = np.zeros((len(self.classes), X.shape[1] + 1)), np.ones(len(self.codes))
-        for block in MemoryRows(X).blocks():
+        rows, duals = self.rows, np.where(self.codes == self.classes[:, None], alphas, -alphas)
+        if rows.n_entries >= _SPARSE * rows.shape[0] * rows.shape[1]:
+            return _transposed_product(rows, duals).T, duals.sum(axis=1)
+        weights, signs = np.zeros((len(self.classes), rows.shape[1] + 1)), np.ones(len(self.codes))
+        for block in rows.blocks():
             for own, line in zip(duals, weights, strict=True):
                 kernels.combine(*block, signs, own, line)
         return weights[:, :-1], weights[:, -1]
@@ -310,43 +310,67 @@ class _SparseDescent(_Descent):
         return self.weights
 
 
-def _gram(X: csr_array, n_jobs: int | None) -> np.ndarray:
+def _gram(rows: Rows, n_jobs: int | None) -> np.ndarray:
     """X Xᵀ + 1 in the precision of X: by dense blocks of columns that many rows have, of others by entries.
 
-    Threads share out stripes of it, so that there is one matrix whatever their number.
+    Two blocks of rows are at hand at a time. Threads share out stripes of their products, so that there is
+    one matrix whatever their number.
     """
-    n_rows, counts = X.shape[0], np.zeros(X.shape[1], np.int64)
-    for start in range(0, X.nnz, _BLOCK_ENTRIES):  # some at a time, for they are widened
-        counts += np.bincount(X.indices[start : start + _BLOCK_ENTRIES], minlength=X.shape[1])
-    heavy = counts >= _HEAVY * n_rows
-    gram, height = np.ones((n_rows, n_rows), X.dtype), max(32, -(-n_rows // _STRIPES))
-    stripes = [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
+    n_rows, counts = rows.shape[0], np.zeros(rows.shape[1], np.int64)
+    for block in rows.blocks():
+        _count_columns(block, counts)
+    gram, heavy = np.ones((n_rows, n_rows), rows.dtype), counts >= _HEAVY * n_rows
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-
-        def for_stripes(do: Callable[..., None], *given: Any) -> None:
-            parallel(delayed(do)(stripe, *given) for stripe in stripes)
-
-        for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // n_rows)):
-            block = np.zeros((n_rows, heavy[columns.start : columns.stop].sum()), X.dtype)
-            for_stripes(_fill, X, columns, heavy[columns.start : columns.stop], block)
-            for_stripes(_add_dense, block, gram)
-        for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES):
-            lists = kernels.column_lists(X.indptr, X.indices, X.data, columns.start, columns.stop, heavy)
-            for_stripes(_add_sparse, X, columns, heavy, lists, gram)
-        for_stripes(_mirror, gram)
+        for left in rows.blocks():
+            for right in chain([left], rows.blocks(left.stop)):
+                out = gram[left.first : left.stop, right.first : right.stop]
+                _add_products(left, right, counts, heavy, out, parallel)
+        parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
     return gram
 
 
-def _add_dense(stripe: slice, block: np.ndarray, gram: np.ndarray) -> None:
-    """Add the products of some columns to the upper triangle, and to some of the lower."""
-    gram[stripe, stripe.start :] += block[stripe] @ block[stripe.start :].T
+def _count_columns(block: Block, counts: np.ndarray) -> None:
+    """Add in how many rows of a block each column is."""
+    own = block.indices[block.indptr[0] : block.indptr[-1]]
+    for start in range(0, len(own), _BLOCK_ENTRIES):  # some at a time, for they are widened
+        counts += np.bincount(own[start : start + _BLOCK_ENTRIES], minlength=len(counts))
 
 
-def _add_sparse(
-    stripe: slice, X: csr_array, columns: range, heavy: np.ndarray, lists: tuple, gram: np.ndarray
+def _add_products(
+    left: Block, right: Block, counts: np.ndarray, heavy: np.ndarray, out: np.ndarray, parallel: Parallel
 ) -> None:
-    given = (X.indptr, X.indices, X.data, columns.start, columns.stop, heavy, *lists)
-    kernels.add_sparse_gram(*given, stripe.start, stripe.stop, gram)
+    """Add the products of the rows of two blocks; of a block with itself, the upper triangle at least."""
+
+    def for_stripes(do: Callable[..., None], n_rows: int, *given: Any) -> None:
+        parallel(delayed(do)(stripe, *given) for stripe in _stripes(n_rows))
+
+    same = left.first == right.first
+    for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // max(out.shape))):
+        wanted = heavy[columns.start : columns.stop]
+        dense = []
+        for block in (left,) if same else (left, right):
+            dense.append(np.zeros((len(block.indptr) - 1, wanted.sum()), out.dtype))
+            for_stripes(_fill, len(dense[-1]), block, columns, wanted, dense[-1])
+        for_stripes(_add_dense, len(out), dense[0], dense[-1], same, out)
+    for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES):
+        span = (columns.start, columns.stop, heavy)
+        lists = kernels.column_lists(right.indptr, right.indices, right.data, *span)
+        for_stripes(_add_sparse, len(out), left, span, lists, same, out)
+
+
+def _stripes(n_rows: int) -> list[slice]:
+    height = max(32, -(-n_rows // _STRIPES))
+    return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
+
+
+def _add_dense(stripe: slice, left: np.ndarray, right: np.ndarray, same: bool, out: np.ndarray) -> None:
+    start = stripe.start if same else 0
+    out[stripe, start:] += left[stripe] @ right[start:].T
+
+
+def _add_sparse(stripe: slice, left: Block, span: tuple, lists: tuple, same: bool, out: np.ndarray) -> None:
+    given = (left.indptr, left.indices, left.data, *span, *lists)
+    kernels.add_sparse_gram(*given, stripe.start, stripe.stop, same, out)
 
 
 def _mirror(stripe: slice, gram: np.ndarray) -> None:
@@ -370,23 +394,21 @@ def _cut(sizes: np.ndarray, most: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise(cuts) if sizes[start:stop].any()]
 
 
-def _transposed_product(X: csr_array, duals: np.ndarray) -> np.ndarray:
+def _transposed_product(rows: Rows, duals: np.ndarray) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
-    duals, all_of = duals.T.astype(X.dtype), np.ones(X.shape[1], np.bool_)
-    out = np.empty((X.shape[1], duals.shape[1]), X.dtype)
-    for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // X.shape[0])):
-        block = np.zeros((X.shape[0], len(columns)), X.dtype)
-        _fill(slice(0, X.shape[0]), X, columns, all_of[: len(columns)], block)
-        out[columns.start : columns.stop] = block.T @ duals
+    duals, all_of = duals.T.astype(rows.dtype), np.ones(rows.shape[1], np.bool_)
+    out = np.zeros((rows.shape[1], duals.shape[1]), rows.dtype)
+    for block in rows.blocks():
+        n_rows = len(block.indptr) - 1
+        for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // n_rows)):
+            dense = np.zeros((n_rows, len(columns)), rows.dtype)
+            _fill(slice(0, n_rows), block, columns, all_of[: len(columns)], dense)
+            out[columns.start : columns.stop] += dense.T @ duals[block.first : block.stop]
     return out
 
 
-def _is_sparse(X: csr_array) -> bool:
-    return X.nnz < _SPARSE * X.shape[0] * X.shape[1]
-
-
-def _fill(rows: slice, X: csr_array, columns: range, wanted: np.ndarray, block: np.ndarray) -> None:
-    """Put the wanted ones of some columns of X, whose indices are sorted, into some rows of a block."""
+def _fill(stripe: slice, block: Block, columns: range, wanted: np.ndarray, dense: np.ndarray) -> None:
+    """Put the wanted ones of some columns, whose indices are sorted, into some rows of a dense block."""
     places = np.where(wanted, np.cumsum(wanted) - 1, -1)
-    indptr = X.indptr[rows.start : rows.stop + 1]
-    kernels.dense_columns(indptr, X.indices, X.data, columns.start, places, block[rows])
+    indptr = block.indptr[stripe.start : stripe.stop + 1]
+    kernels.dense_columns(indptr, block.indices, block.data, columns.start, places, dense[stripe])

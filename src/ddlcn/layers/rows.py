@@ -15,9 +15,12 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from ddlcn.kernels import svm as kernels
+from ddlcn.layers.growing import Growing
 from ddlcn.store import Store
 
-_MOST_ENTRIES = 1 << 26  # of a block: 512 MB
+ROOM = 1 << 25  # entries of rows that training holds in memory: 256 MB
+_MOST_ENTRIES = 1 << 24  # of a block: 128 MB
+_MOST_GATHERED = 1 << 25
 
 
 class Block(NamedTuple):
@@ -69,8 +72,8 @@ class Rows(Protocol):
         """Squared lengths."""
         ...
 
-    def blocks(self) -> Iterator[Block]:
-        """All rows, in order."""
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """All rows, in order, from the block on that begins with row `first`."""
         ...
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
@@ -89,16 +92,20 @@ class Rows(Protocol):
 class MemoryRows:
     """Rows in memory; a block is a view.
 
+    Parameters
+    ----------
+    X : CSR array
+    room : int, optional
+        When more rows are added, the entries that are held. Of more, all are in a temporary file that is
+        mapped into memory, and blocks are forgotten when they have been gone through.
+
     >>> MemoryRows(csr_array([[0, 5]])).add(csr_array([[0, n]]) for n in (6, 7)).load().toarray().tolist()
     [[0, 5], [0, 6], [0, 7]]
     """
 
-    def __init__(self, X: csr_array) -> None:
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        self.X = X
-        self._ours: list[np.ndarray] | None = None  # the arrays of X, if it is the only one to have them
+    def __init__(self, X: csr_array, room: int | None = None) -> None:
+        self.X, self.room = _canonical(X), room
+        self._ours: list[Growing] | None = None  # the arrays of X, if it is the only one to have them
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -117,42 +124,62 @@ class MemoryRows:
 
     def __getitem__(self, numbers: np.ndarray) -> csr_array:
         """Some rows, by their numbers."""
-        return self.X[numbers]
+        found = self.X[numbers]
+        self._forget(0, self.shape[0])
+        return found
 
     def add(self, parts: Iterable[csr_array]) -> MemoryRows:
         """These rows, which are used up, and then more; arrays grow in place, so nothing is held twice."""
-        arrays = self._ours or [self.X.indices.copy(), self.X.data.copy()]
+        arrays = self._ours or [Growing(array, self.room) for array in (self.X.indices, self.X.data)]
         n_columns, lengths = self.X.shape[1], [np.diff(self.X.indptr)]
         del self.X  # it has views of the arrays, which may move
-        for part in parts:
+        for part in map(_canonical, parts):
             for array, more in zip(arrays, (part.indices, part.data), strict=True):
-                array.resize(len(array) + len(more), refcheck=False)
-                array[len(array) - len(more) :] = more
+                array.add(more)
             lengths.append(np.diff(part.indptr))
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+        indices, data = (array.values for array in arrays)
         if indptr[-1] < 2**31:  # else SciPy would widen the indices too
-            indptr = indptr.astype(arrays[0].dtype)
-        grown = MemoryRows(csr_array((arrays[1], arrays[0], indptr), shape=(len(indptr) - 1, n_columns)))
-        grown._ours = arrays if np.may_share_memory(grown.X.indices, arrays[0]) else None
-        return grown
+            indptr = indptr.astype(indices.dtype)
+        grown = csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+        grown.has_canonical_format = True  # as its parts are; to see for oneself would read all of them
+        found = MemoryRows(grown, self.room)
+        found._ours = arrays if np.may_share_memory(grown.indices, indices) else None
+        return found
 
     @cached_property
     def squares(self) -> np.ndarray:
         """Squared lengths."""
-        return kernels.squared_lengths(self.X.indptr, self.X.data)
+        found = [kernels.squared_lengths(block.indptr, block.data) for block in self.blocks()]
+        return np.concatenate(found)
 
-    def blocks(self) -> Iterator[Block]:
-        """All rows, in order."""
-        for first, stop in pairwise(cuts(np.diff(self.X.indptr))):
-            yield Block(first, self.X.indptr[first : stop + 1], self.X.indices, self.X.data)
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """All rows, in order, from the block on that begins with row `first`."""
+        for start, stop in pairwise(cuts(np.diff(self.X.indptr))):
+            if start >= first:
+                yield Block(start, self.X.indptr[start : stop + 1], self.X.indices, self.X.data)
+                self._forget(start, stop)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
-        """All rows for all lines."""
-        yield Gathered(range(len(marks)), slice(None), Block(0, self.X.indptr, self.X.indices, self.X.data))
+        """All rows; for all lines, or for as many as need no more than there is room for."""
+        whole, mapped = Block(0, self.X.indptr, self.X.indices, self.X.data), self._is_mapped
+        for lines, _ in _together(marks, np.diff(self.X.indptr)) if mapped else [(range(len(marks)), None)]:
+            yield Gathered(lines, slice(None), whole)
+            self._forget(0, self.shape[0])
 
     def load(self) -> csr_array:
         """All rows."""
         return self.X
+
+    @property
+    def _is_mapped(self) -> bool:
+        return self._ours is not None and self._ours[0].is_mapped
+
+    def _forget(self, first: int, stop: int) -> None:
+        """Give back the memory of some rows, if they are in a file."""
+        if self._is_mapped:
+            for array in self._ours or ():
+                array.forget(int(self.X.indptr[first]), int(self.X.indptr[stop]))
 
 
 class StoredRows:
@@ -197,28 +224,24 @@ class StoredRows:
         """Whether all rows are one block."""
         return len(self._facts.cuts) == 2
 
-    def blocks(self) -> Iterator[Block]:
-        """All rows, in order."""
-        if self.in_one_block:
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """All rows, in order, from the block on that begins with row `first`."""
+        if self.in_one_block and first == 0:
             with self._lock:
                 whole = self._whole
             yield whole
         else:
-            for first, stop in pairwise(self._facts.cuts):
-                yield self._block(first, stop)
+            for start, stop in pairwise(self._facts.cuts):
+                if start >= first:
+                    yield self._block(start, stop)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """The rows that some lines of marks need, for as many lines at a time as a block has room for."""
         if self.in_one_block:
             yield Gathered(range(len(marks)), slice(None), next(self.blocks()))
             return
-        entries, start = self._facts.entries, 0
-        while start < len(marks):
-            stop, wanted = start + 1, marks[start]
-            while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_ENTRIES:
-                stop, wanted = stop + 1, wanted | marks[stop]
-            yield Gathered(range(start, stop), numbers := np.flatnonzero(wanted), self._read(numbers))
-            start = stop
+        for lines, wanted in _together(marks, self._facts.entries):
+            yield Gathered(lines, numbers := np.flatnonzero(wanted), self._read(numbers))
 
     @cached_property
     def _whole(self) -> Block:
@@ -269,10 +292,29 @@ class _Facts(NamedTuple):
     dtype: np.dtype
 
 
+def _canonical(X: csr_array) -> csr_array:
+    """The same rows, their entries in order and no column twice."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np.ndarray]]:
+    """Lines of marks, as many at a time as there is room for the rows that any of them marks; and these."""
+    start = 0
+    while start < len(marks):
+        stop, wanted = start + 1, marks[start]
+        while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_GATHERED:
+            stop, wanted = stop + 1, wanted | marks[stop]
+        yield range(start, stop), wanted
+        start = stop
+
+
 def cuts(entries: np.ndarray) -> list[int]:
     """Where blocks begin, and the end, for rows of so many entries.
 
-    >>> cuts(np.array([5, 5, 1 << 26, 7]))
+    >>> cuts(np.array([5, 5, 1 << 24, 7]))
     [0, 2, 3, 4]
     """
     ends, found = np.cumsum(entries, dtype=np.int64), [0]
