@@ -67,7 +67,6 @@ def test_no_more_than_a_block_is_held_if_few_rows_support_the_weights(tmp_path, 
     rng, y = np.random.default_rng(0), np.arange(600) % 3
     X = csr_array(np.where(np.arange(30) % 3 == y[:, None], rng.random((600, 30)), 0).astype(np.float32))
     monkeypatch.setattr(rows, "_MOST_ENTRIES", X.nnz // 4)
-    monkeypatch.setattr(rows, "_MOST_GATHERED", X.nnz // 4)
     kept, held, read = stored(X, tmp_path), [], StoredRows._read
     monkeypatch.setattr(
         StoredRows, "_read", lambda self, n: held.append(self._facts.entries[n].sum()) or read(self, n)
@@ -110,7 +109,6 @@ def test_rows_that_grow_are_held_once():
 def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):
     X, _ = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
-    monkeypatch.setattr(rows, "_MOST_GATHERED", 500)
     kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()
     for home in (kept, memory, file):
@@ -135,7 +133,6 @@ def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see the memory of files")
 def test_rows_in_a_file_take_the_memory_of_a_block(monkeypatch):
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 1 << 20)  # 8 MB
-    monkeypatch.setattr(rows, "_MOST_GATHERED", 1 << 20)
     part = csr_array(np.ones((1024, 256), np.float32))
     kernels.squared_lengths(part.indptr, part.data)  # compiles
     before = in_memory()

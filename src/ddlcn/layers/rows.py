@@ -5,7 +5,7 @@ Where a block ends depends on the rows alone, never on where they are kept, so n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from threading import RLock
@@ -18,9 +18,8 @@ from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
 from ddlcn.store import Store
 
-ROOM = 1 << 25  # entries of rows that training holds in memory: 256 MB
-_MOST_ENTRIES = 1 << 24  # of a block: 128 MB
-_MOST_GATHERED = 1 << 25
+ROOM = 1 << 24  # entries of rows that training holds in memory: 128 MB
+_MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
 
 
 class Block(NamedTuple):
@@ -124,9 +123,17 @@ class MemoryRows:
 
     def __getitem__(self, numbers: np.ndarray) -> csr_array:
         """Some rows, by their numbers."""
-        found = self.X[numbers]
-        self._forget(0, self.shape[0])
-        return found
+        if not self._is_mapped:
+            return self.X[numbers]
+        starts = cuts(entries := np.diff(self.X.indptr))
+
+        def take(part: int, places: np.ndarray) -> csr_array:
+            found = self.X[starts[part] + places]
+            self._forget(starts[part], starts[part + 1])
+            return found
+
+        _, indptr, indices, data = _collect(numbers, np.array(starts), entries, self.dtype, take)
+        return csr_array((data, indices, indptr), shape=(len(numbers), self.shape[1]))
 
     def add(self, parts: Iterable[csr_array]) -> MemoryRows:
         """These rows, which are used up, and then more; arrays grow in place, so nothing is held twice."""
@@ -161,11 +168,14 @@ class MemoryRows:
                 self._forget(start, stop)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
-        """All rows; for all lines, or for as many as need no more than there is room for."""
-        whole, mapped = Block(0, self.X.indptr, self.X.indices, self.X.data), self._is_mapped
-        for lines, _ in _together(marks, np.diff(self.X.indptr)) if mapped else [(range(len(marks)), None)]:
-            yield Gathered(lines, slice(None), whole)
-            self._forget(0, self.shape[0])
+        """All rows for all lines; or, if they are in a file, those that some lines need."""
+        if self._is_mapped:
+            for lines, wanted in _together(marks, np.diff(self.X.indptr)):
+                X = self[numbers := np.flatnonzero(wanted)]
+                yield Gathered(lines, numbers, Block(0, X.indptr, X.indices, X.data))
+        else:
+            whole = Block(0, self.X.indptr, self.X.indices, self.X.data)
+            yield Gathered(range(len(marks)), slice(None), whole)
 
     def load(self) -> csr_array:
         """All rows."""
@@ -269,17 +279,12 @@ class StoredRows:
     def _read(self, numbers: np.ndarray) -> Block:
         """The rows of some numbers, counted from zero."""
         starts, entries, _, _, dtype = self._facts
-        indptr = np.concatenate([[0], np.cumsum(entries[numbers])]).astype(np.int32)
-        block = Block(0, indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype))
-        places = np.searchsorted(numbers, starts)
-        for name, start, (low, high) in zip(self.names, starts[:-1], pairwise(places), strict=True):
-            if low < high:
-                part = self.store.read(name)
-                if high - low < part.shape[0]:
-                    part = part[numbers[low:high] - start]
-                place = slice(indptr[low], indptr[high])
-                block.indices[place], block.data[place] = part.indices, part.data
-        return block
+
+        def take(part: int, places: np.ndarray) -> csr_array:
+            found = self.store.read(self.names[part])
+            return found if len(places) == found.shape[0] else found[places]
+
+        return _collect(numbers, starts, entries, dtype, take)
 
 
 class _Facts(NamedTuple):
@@ -300,12 +305,29 @@ def _canonical(X: csr_array) -> csr_array:
     return X
 
 
+def _collect(
+    numbers: np.ndarray,
+    starts: np.ndarray,
+    entries: np.ndarray,
+    dtype: np.dtype,
+    take: Callable[[int, np.ndarray], csr_array],
+) -> Block:
+    """The rows of some numbers, counted from zero; `take` gives rows of a part, by their places in it."""
+    indptr = np.concatenate([[0], np.cumsum(entries[numbers])]).astype(np.int32)
+    block = Block(0, indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype))
+    for part, (low, high) in enumerate(pairwise(np.searchsorted(numbers, starts))):
+        if low < high:
+            found, place = take(part, numbers[low:high] - starts[part]), slice(indptr[low], indptr[high])
+            block.indices[place], block.data[place] = found.indices, found.data
+    return block
+
+
 def _together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np.ndarray]]:
     """Lines of marks, as many at a time as there is room for the rows that any of them marks; and these."""
     start = 0
     while start < len(marks):
         stop, wanted = start + 1, marks[start]
-        while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_GATHERED:
+        while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_ENTRIES:
             stop, wanted = stop + 1, wanted | marks[stop]
         yield range(start, stop), wanted
         start = stop
