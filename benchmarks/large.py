@@ -10,21 +10,26 @@ from ddlcn.experiments.machine import peak_memory_mb
 
 def rows_of(name: str, what: str, minutes: int, gigabytes: int, **setting: int | None) -> list[Row]:
     """Rows of a task by both presets."""
-    found, taken = [], {}
-    for preset in ("paper", "best"):
+    found, taken = [], []
+    for preset in ("best", "paper"):
         (accuracy, stages), seconds, peak = in_new_process(measured, name, preset, setting)
-        title, taken[preset] = f"{what}, preset {preset!r}", seconds
-        ours = f"{spell(seconds)} ({stages}), {100 * accuracy:.2f} %"
+        taken.append((seconds, peak))
+        title, ours = f"{what}, preset {preset!r}", f"{spell(seconds)} ({stages}), {100 * accuracy:.2f} %"
         found += [
             Row(title, ours, "–", seconds / 60, f"≤ {minutes} min"),
             Row(f"{title}: memory", f"{peak / 1024:.2f} GB", "–", peak / 1024, f"≤ {gigabytes} GB"),
         ]
-    return [*found, times(what, taken["best"], taken["paper"])]
+    return [*found, *cost(what, *taken)]
 
 
-def times(what: str, best: float, paper: float) -> Row:
-    """What preset `best` costs, in times of `paper`."""
-    return Row(f"{what}, preset 'best' / 'paper'", spell(best), spell(paper), best / paper, "≤ 4 ×")
+def cost(what: str, best: tuple[float, float], paper: tuple[float, float]) -> list[Row]:
+    """What preset `best` costs, in times of `paper`: seconds, and the peak of memory in megabytes."""
+    title = f"{what}, preset 'best' / 'paper'"
+    sizes = (f"{peak / 1024:.2f} GB" for _, peak in (best, paper))
+    return [
+        Row(title, spell(best[0]), spell(paper[0]), best[0] / paper[0], "≤ 4 ×"),
+        Row(f"{title}: memory", *sizes, best[1] / paper[1], "≤ 1 ×"),
+    ]
 
 
 def measured(name: str, preset: str, setting: dict) -> tuple[tuple[float, str], float, float]:

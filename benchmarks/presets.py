@@ -1,6 +1,6 @@
-"""What preset `best` costs beside `paper` on the small data sets, files to accuracy on two cores."""
+"""What preset `best` costs beside `paper` on the small data sets: time and memory, files to accuracy."""
 
-from benchmarks.large import measured, times
+from benchmarks.large import cost, measured
 from benchmarks.measure import Row, in_new_process
 
 # name, what, p = q, training images of a class
@@ -17,5 +17,5 @@ def rows(quick: bool) -> list[Row]:
     for name, what, p, t in TASKS:
         setting = {"p": p, "t": t, "n_classes": 3 if quick else None, "n_images": None}
         runs = (in_new_process(measured, name, preset, setting) for preset in ("best", "paper"))
-        found.append(times(what, *(seconds for _, seconds, _ in runs)))
+        found += cost(what, *(taken for _, *taken in runs))
     return found

@@ -18,13 +18,13 @@ _UNASKED = 1.0  # where no class has an image to spare
 
 def choose(judge: Judge, rows: csr_array, n_pooled: int) -> float:
     """The length that helps most by a judge, or 0; `rows` are of its sample, with a deep channel."""
-    pooled, deep = normalize(rows[:, :n_pooled]), normalize(rows[:, n_pooled:])
+    pooled, deep = (normalize(part, copy=False) for part in (rows[:, :n_pooled], rows[:, n_pooled:]))
     without = judge.likelihoods(pooled)
     if not len(without):
         return _UNASKED
     best, most = 0.0, 0.0
     for length in LENGTHS:
-        both = normalize(hstack([pooled, length * deep], format="csr"))
+        both = normalize(hstack([pooled, length * deep], format="csr"), copy=False)
         gain = sure_gain(judge.likelihoods(both), without)
         if gain > most:
             best, most = length, gain

@@ -125,7 +125,7 @@ class MemoryRows:
         """Some rows, by their numbers."""
         if not self._is_mapped:
             return self.X[numbers]
-        starts = cuts(entries := np.diff(self.X.indptr))
+        starts = cuts(entries := np.diff(self.X.indptr), _MOST_ENTRIES // 8)  # a copy of a part is held too
 
         def take(part: int, places: np.ndarray) -> csr_array:
             found = self.X[starts[part] + places]
@@ -333,16 +333,17 @@ def _together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, n
         start = stop
 
 
-def cuts(entries: np.ndarray) -> list[int]:
+def cuts(entries: np.ndarray, most: int | None = None) -> list[int]:
     """Where blocks begin, and the end, for rows of so many entries.
 
     >>> cuts(np.array([5, 5, 1 << 24, 7]))
     [0, 2, 3, 4]
     """
+    most = most or _MOST_ENTRIES
     ends, found = np.cumsum(entries, dtype=np.int64), [0]
     while found[-1] < len(entries):
         start = found[-1]
         before = ends[start - 1] if start else 0
-        stop = int(np.searchsorted(ends, before + _MOST_ENTRIES, side="right"))
+        stop = int(np.searchsorted(ends, before + most, side="right"))
         found.append(max(stop, start + 1))
     return found
