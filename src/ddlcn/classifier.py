@@ -21,8 +21,9 @@ from ddlcn.held_out import Judge
 from ddlcn.images import value_range
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
 from ddlcn.layers.network import Network
-from ddlcn.layers.rows import ROOM, MemoryRows, Rows, StoredRows
+from ddlcn.layers.rows import ROOM, MemoryRows, Rows
 from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM, candidates_of
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.presets import Settings, settings_of

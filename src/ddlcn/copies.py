@@ -15,7 +15,8 @@ from scipy.ndimage import affine_transform
 from scipy.sparse import vstack
 
 from ddlcn.held_out import Judge, sure_gain
-from ddlcn.layers.rows import Rows, StoredRows
+from ddlcn.layers.rows import Rows
+from ddlcn.layers.stored_rows import StoredRows
 
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
 _MANY = 20_000  # images that need no copies, which would cost more than they gain

@@ -21,8 +21,8 @@ from ddlcn.images import read_grey
 from ddlcn.layers.dictionary import L1BallDictionary
 from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
-from ddlcn.layers.rows import StoredRows
 from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM
 from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track

@@ -11,8 +11,9 @@ from scipy.sparse import csr_array
 
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers import descent, rows
-from ddlcn.layers.rows import MemoryRows, StoredRows
+from ddlcn.layers import descent, rows, stored_rows
+from ddlcn.layers.rows import MemoryRows
+from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM
 from ddlcn.store import Store
 from tests.layers.test_svm import problem
@@ -53,6 +54,7 @@ def mapped(X, size=60):
 def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_once):
     X, y = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
+    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", entries)
     truth = LinearSVM(1.0, solver, n_jobs=2).fit(X, y)
     monkeypatch.setattr(descent, "_CLASSES_AT_ONCE", at_once)
     for elsewhere in (stored(X, tmp_path), mapped(X)):
@@ -67,6 +69,7 @@ def test_no_more_than_a_block_is_held_if_few_rows_support_the_weights(tmp_path, 
     rng, y = np.random.default_rng(0), np.arange(600) % 3
     X = csr_array(np.where(np.arange(30) % 3 == y[:, None], rng.random((600, 30)), 0).astype(np.float32))
     monkeypatch.setattr(rows, "_MOST_ENTRIES", X.nnz // 4)
+    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", X.nnz // 4)
     kept, held, read = stored(X, tmp_path), [], StoredRows._read
     monkeypatch.setattr(
         StoredRows, "_read", lambda self, n: held.append(self._facts.entries[n].sum()) or read(self, n)
@@ -106,9 +109,11 @@ def test_rows_that_grow_are_held_once():
     assert grown.shape == (4100, 1000)
 
 
-def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch):
+@pytest.mark.parametrize("few", [500, 1 << 26])
+def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch, few):
     X, _ = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
+    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", few)
     kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()
     for home in (kept, memory, file):

@@ -19,7 +19,8 @@ from scipy.sparse import csr_array
 
 from ddlcn.cluster import active_client
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers.rows import Block, MemoryRows, Rows, StoredRows
+from ddlcn.layers.rows import Block, MemoryRows, Rows
+from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.store import Shared, Store
 
 _LARGEST_GRAM = 10_000  # images; 400 MB
@@ -107,7 +108,7 @@ class Problem:
         given = (rows.names, rows.shape, rows.store.keep(self.codes), self.solver, self.tol, self.seed)
         shared = Shared(_stored_problem, rows.store, *given, made=self)
         calls = [(shared, part, *settings) for part in np.array_split(self.classes, -(-k // at_once))]
-        n_jobs = self.n_jobs if self.by_gram or rows.in_one_block else 1  # a block a thread would be too much
+        n_jobs = self.n_jobs if self.by_gram or rows.are_few else 1  # a block a thread would be too much
         return [rows.store.read(name) for name in rows.store.finish("svm", do, calls, n_jobs)]
 
     def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
-from threading import RLock
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
-from ddlcn.store import Store
 
 ROOM = 1 << 24  # entries of rows that training holds in memory: 128 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
@@ -132,7 +130,7 @@ class MemoryRows:
             self._forget(starts[part], starts[part + 1])
             return found
 
-        _, indptr, indices, data = _collect(numbers, np.array(starts), entries, self.dtype, take)
+        _, indptr, indices, data = collect(numbers, np.array(starts), entries, self.dtype, take)
         return csr_array((data, indices, indptr), shape=(len(numbers), self.shape[1]))
 
     def add(self, parts: Iterable[csr_array]) -> MemoryRows:
@@ -170,7 +168,7 @@ class MemoryRows:
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """All rows for all lines; or, if they are in a file, those that some lines need."""
         if self._is_mapped:
-            for lines, wanted in _together(marks, np.diff(self.X.indptr)):
+            for lines, wanted in together(marks, np.diff(self.X.indptr)):
                 X = self[numbers := np.flatnonzero(wanted)]
                 yield Gathered(lines, numbers, Block(0, X.indptr, X.indices, X.data))
         else:
@@ -192,111 +190,6 @@ class MemoryRows:
                 array.forget(int(self.X.indptr[first]), int(self.X.indptr[stop]))
 
 
-class StoredRows:
-    """Rows in units of a store, read a block at a time; if all are one block, it is kept."""
-
-    def __init__(self, store: Store, names: list[str], shape: tuple[int, int]) -> None:
-        self.store, self.names, self.shape = store, names, shape
-        self._lock = RLock()
-
-    def __getitem__(self, numbers: np.ndarray) -> csr_array:
-        """Some rows, by their numbers in rising order, in memory."""
-        _, indptr, indices, data = self._read(numbers)
-        return csr_array((data, indices, indptr), shape=(len(numbers), self.shape[1]))
-
-    def add(self, parts: Iterable[StoredRows]) -> StoredRows:
-        """These rows and then more, of the same store."""
-        every = [self, *parts]
-        names = [name for part in every for name in part.names]
-        return StoredRows(self.store, names, (sum(part.shape[0] for part in every), self.shape[1]))
-
-    def load(self) -> csr_array:
-        """All rows at once, in memory."""
-        return vstack([self.store.read(name) for name in self.names], format="csr")
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Of the entries."""
-        return self._facts.dtype
-
-    @property
-    def n_entries(self) -> int:
-        """Of all rows."""
-        return int(self._facts.entries.sum())
-
-    @property
-    def squares(self) -> np.ndarray:
-        """Squared lengths."""
-        return self._facts.squares
-
-    @property
-    def in_one_block(self) -> bool:
-        """Whether all rows are one block."""
-        return len(self._facts.cuts) == 2
-
-    def blocks(self, first: int = 0) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`."""
-        if self.in_one_block and first == 0:
-            with self._lock:
-                whole = self._whole
-            yield whole
-        else:
-            for start, stop in pairwise(self._facts.cuts):
-                if start >= first:
-                    yield self._block(start, stop)
-
-    def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
-        """The rows that some lines of marks need, for as many lines at a time as a block has room for."""
-        if self.in_one_block:
-            yield Gathered(range(len(marks)), slice(None), next(self.blocks()))
-            return
-        for lines, wanted in _together(marks, self._facts.entries):
-            yield Gathered(lines, numbers := np.flatnonzero(wanted), self._read(numbers))
-
-    @cached_property
-    def _whole(self) -> Block:
-        return self._block(0, self.shape[0])
-
-    @property
-    def _facts(self) -> _Facts:
-        with self._lock:
-            return self._read_facts
-
-    @cached_property
-    def _read_facts(self) -> _Facts:
-        lengths, entries, squares = [0], [], []
-        for name in self.names:
-            part = self.store.read(name)
-            lengths.append(part.shape[0])
-            entries.append(np.diff(part.indptr))
-            squares.append(kernels.squared_lengths(part.indptr, part.data))
-        counts = np.concatenate(entries)
-        return _Facts(np.cumsum(lengths), counts, cuts(counts), np.concatenate(squares), part.dtype)
-
-    def _block(self, first: int, stop: int) -> Block:
-        return self._read(np.arange(first, stop))._replace(first=first)
-
-    def _read(self, numbers: np.ndarray) -> Block:
-        """The rows of some numbers, counted from zero."""
-        starts, entries, _, _, dtype = self._facts
-
-        def take(part: int, places: np.ndarray) -> csr_array:
-            found = self.store.read(self.names[part])
-            return found if len(places) == found.shape[0] else found[places]
-
-        return _collect(numbers, starts, entries, dtype, take)
-
-
-class _Facts(NamedTuple):
-    """What one reading of all units tells: where each starts, entries by row, blocks, and lengths."""
-
-    starts: np.ndarray
-    entries: np.ndarray
-    cuts: list[int]
-    squares: np.ndarray
-    dtype: np.dtype
-
-
 def _canonical(X: csr_array) -> csr_array:
     """The same rows, their entries in order and no column twice."""
     if not X.has_canonical_format:
@@ -305,7 +198,7 @@ def _canonical(X: csr_array) -> csr_array:
     return X
 
 
-def _collect(
+def collect(
     numbers: np.ndarray,
     starts: np.ndarray,
     entries: np.ndarray,
@@ -322,7 +215,7 @@ def _collect(
     return block
 
 
-def _together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np.ndarray]]:
+def together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np.ndarray]]:
     """Lines of marks, as many at a time as there is room for the rows that any of them marks; and these."""
     start = 0
     while start < len(marks):

@@ -28,7 +28,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.descent import Problem
-from ddlcn.layers.rows import MemoryRows, StoredRows
+from ddlcn.layers.rows import MemoryRows
+from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.threads import one_blas_thread
 
 C_GRID = (0.1, 1.0, 10.0, 100.0)

@@ -1,0 +1,122 @@
+"""Sparse rows in a store, for an SVM on more of them than memory holds; blocks are those of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from threading import RLock
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from ddlcn.kernels import svm as kernels
+from ddlcn.layers.rows import Block, Gathered, collect, cuts, together
+from ddlcn.store import Store
+
+_FEW_ENTRIES = 1 << 26  # 512 MB
+
+
+class StoredRows:
+    """Rows in units of a store, read a block at a time; if they are few, all are kept once they were read."""
+
+    def __init__(self, store: Store, names: list[str], shape: tuple[int, int]) -> None:
+        self.store, self.names, self.shape = store, names, shape
+        self._lock = RLock()
+
+    def __getitem__(self, numbers: np.ndarray) -> csr_array:
+        """Some rows, by their numbers in rising order, in memory."""
+        _, indptr, indices, data = self._read(numbers)
+        return csr_array((data, indices, indptr), shape=(len(numbers), self.shape[1]))
+
+    def add(self, parts: Iterable[StoredRows]) -> StoredRows:
+        """These rows and then more, of the same store."""
+        every = [self, *parts]
+        names = [name for part in every for name in part.names]
+        return StoredRows(self.store, names, (sum(part.shape[0] for part in every), self.shape[1]))
+
+    def load(self) -> csr_array:
+        """All rows at once, in memory."""
+        return vstack([self.store.read(name) for name in self.names], format="csr")
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the entries."""
+        return self._facts.dtype
+
+    @property
+    def n_entries(self) -> int:
+        """Of all rows."""
+        return int(self._facts.entries.sum())
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Squared lengths."""
+        return self._facts.squares
+
+    @property
+    def are_few(self) -> bool:
+        """Whether all rows are kept in memory once they were read."""
+        return self.n_entries <= _FEW_ENTRIES
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """All rows, in order, from the block on that begins with row `first`."""
+        for start, stop in pairwise(self._facts.cuts):
+            if start >= first and self.are_few:
+                _, indptr, indices, data = self._kept()
+                yield Block(start, indptr[start : stop + 1], indices, data)
+            elif start >= first:
+                yield self._read(np.arange(start, stop))._replace(first=start)
+
+    def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
+        """All rows for all lines; or, if they are many, those that some lines need."""
+        if self.are_few:
+            yield Gathered(range(len(marks)), slice(None), self._kept())
+        else:
+            for lines, wanted in together(marks, self._facts.entries):
+                yield Gathered(lines, numbers := np.flatnonzero(wanted), self._read(numbers))
+
+    def _kept(self) -> Block:
+        with self._lock:
+            return self._whole
+
+    @cached_property
+    def _whole(self) -> Block:
+        return self._read(np.arange(self.shape[0]))
+
+    @property
+    def _facts(self) -> _Facts:
+        with self._lock:
+            return self._read_facts
+
+    @cached_property
+    def _read_facts(self) -> _Facts:
+        lengths, entries, squares = [0], [], []
+        for name in self.names:
+            part = self.store.read(name)
+            lengths.append(part.shape[0])
+            entries.append(np.diff(part.indptr))
+            squares.append(kernels.squared_lengths(part.indptr, part.data))
+        counts = np.concatenate(entries)
+        return _Facts(np.cumsum(lengths), counts, cuts(counts), np.concatenate(squares), part.dtype)
+
+    def _read(self, numbers: np.ndarray) -> Block:
+        """The rows of some numbers, counted from zero."""
+        starts, entries, _, _, dtype = self._facts
+
+        def take(part: int, places: np.ndarray) -> csr_array:
+            found = self.store.read(self.names[part])
+            return found if len(places) == found.shape[0] else found[places]
+
+        return collect(numbers, starts, entries, dtype, take)
+
+
+class _Facts(NamedTuple):
+    """What one reading of all units tells: where each starts, entries by row, blocks, and lengths."""
+
+    starts: np.ndarray
+    entries: np.ndarray
+    cuts: list[int]
+    squares: np.ndarray
+    dtype: np.dtype
