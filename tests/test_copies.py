@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, copies, held_out, units
+from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, classifier, copies, held_out, units
 from ddlcn.copies import KINDS, Change, deal
 from ddlcn.held_out import Judge
 from ddlcn.layers import descent
 from ddlcn.layers.descent import Problem
+from ddlcn.layers.rows import ROOM
 from ddlcn.layers.svm import LinearSVM, _folds, held_out_scores
 from ddlcn.store import Store
 
@@ -250,14 +251,18 @@ def test_sparse_rows_with_copies_in_a_store(tmp_path, monkeypatch, images, kind)
         DDLCNClassifier(**settings, **more).fit(data.images[:images], data.target[:images])
         for more in ({}, {"store": tmp_path / "s"})
     )
-    assert truth.copies_ == found.copies_ == "moved"
+    monkeypatch.setattr(classifier, "ROOM", 1000)
+    in_a_file = DDLCNClassifier(**settings).fit(data.images[:images], data.target[:images])
+    assert truth.copies_ == found.copies_ == in_a_file.copies_ == "moved"
     assert_array_equal(found.svm_.coef_, truth.svm_.coef_)
+    assert_array_equal(in_a_file.svm_.coef_, truth.svm_.coef_)
 
 
-def test_answers_do_not_depend_on_threads_or_store(tmp_path):
+def test_answers_do_not_depend_on_threads_or_where_rows_are(tmp_path, monkeypatch):
     images, labels = _lopsided()
     first = DDLCNClassifier(**SMALL).fit(images, labels)
-    for given in ({"n_jobs": 2}, {"store": tmp_path / "s"}):
+    for room, given in ((ROOM, {"n_jobs": 2}), (ROOM, {"store": tmp_path / "s"}), (1000, {"n_jobs": 2})):
+        monkeypatch.setattr(classifier, "ROOM", room)
         assert_array_equal(DDLCNClassifier(**SMALL, **given).fit(images, labels).svm_.coef_, first.svm_.coef_)
 
 
