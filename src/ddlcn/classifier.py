@@ -203,8 +203,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 judge, found = self._judge(np.unique(labels, return_inverse=True)[1]), 0.0
                 self.network_.deep = 1.0
                 try:
-                    rows = self._rows([images[image] for image in judge.sample], self._store())
-                    found = deep.choose(judge, rows.load(), self.network_.n_pooled)
+                    asked = [images[image] for image in judge.sample]
+                    found = deep.choose(
+                        judge, self._rows(asked, self._store()).load(), self.network_.n_pooled
+                    )
                 finally:
                     self.network_.deep = found
         return self

@@ -19,6 +19,7 @@ _UNASKED = 1.0  # where no class has an image to spare
 def choose(judge: Judge, rows: csr_array, n_pooled: int) -> float:
     """The length that helps most by a judge, or 0; `rows` are of its sample, with a deep channel."""
     pooled, deep = (normalize(part, copy=False) for part in (rows[:, :n_pooled], rows[:, n_pooled:]))
+    del rows  # makes room
     without = judge.likelihoods(pooled)
     if not len(without):
         return _UNASKED
