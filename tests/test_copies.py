@@ -10,7 +10,7 @@ from ddlcn.copies import KINDS, Change, deal
 from ddlcn.held_out import Judge
 from ddlcn.layers import descent
 from ddlcn.layers.descent import Problem
-from ddlcn.layers.rows import ROOM
+from ddlcn.layers.growing import Growing
 from ddlcn.layers.svm import LinearSVM, _folds, held_out_scores
 from ddlcn.store import Store
 
@@ -251,8 +251,9 @@ def test_sparse_rows_with_copies_in_a_store(tmp_path, monkeypatch, images, kind)
         DDLCNClassifier(**settings, **more).fit(data.images[:images], data.target[:images])
         for more in ({}, {"store": tmp_path / "s"})
     )
-    monkeypatch.setattr(classifier, "ROOM", 1000)
+    files = in_files(monkeypatch)
     in_a_file = DDLCNClassifier(**settings).fit(data.images[:images], data.target[:images])
+    assert files == ["indices", "data"]
     assert truth.copies_ == found.copies_ == in_a_file.copies_ == "moved"
     assert_array_equal(found.svm_.coef_, truth.svm_.coef_)
     assert_array_equal(in_a_file.svm_.coef_, truth.svm_.coef_)
@@ -261,9 +262,24 @@ def test_sparse_rows_with_copies_in_a_store(tmp_path, monkeypatch, images, kind)
 def test_answers_do_not_depend_on_threads_or_where_rows_are(tmp_path, monkeypatch):
     images, labels = _lopsided()
     first = DDLCNClassifier(**SMALL).fit(images, labels)
-    for room, given in ((ROOM, {"n_jobs": 2}), (ROOM, {"store": tmp_path / "s"}), (1000, {"n_jobs": 2})):
-        monkeypatch.setattr(classifier, "ROOM", room)
+    for given in ({"n_jobs": 2}, {"store": tmp_path / "s"}):
         assert_array_equal(DDLCNClassifier(**SMALL, **given).fit(images, labels).svm_.coef_, first.svm_.coef_)
+    files = in_files(monkeypatch)
+    in_a_file = DDLCNClassifier(**SMALL, n_jobs=2).fit(images, labels)
+    assert files == ["indices", "data"]
+    assert_array_equal(in_a_file.svm_.coef_, first.svm_.coef_)
+
+
+def in_files(monkeypatch):
+    """From now on rows are put into files; returns a list that will tell what was."""
+    moved, move = [], Growing._move
+    monkeypatch.setattr(classifier, "ROOM", 1000)
+    monkeypatch.setattr(
+        Growing,
+        "_move",
+        lambda self: moved.append("indices" if self.values.dtype.kind == "i" else "data") or move(self),
+    )
+    return moved
 
 
 @pytest.mark.parametrize("kind", ["mirrored", "moved"])

@@ -37,7 +37,7 @@ def mapped(X, size=60):
     """Rows of which there is no room for a hundred entries."""
     parts = [X[start : start + size] for start in range(0, X.shape[0], size)]
     found = MemoryRows(parts[0], room=100).add(parts[1:])
-    assert found._is_mapped
+    assert not found.are_few
     return found
 
 
@@ -85,7 +85,7 @@ def scores_by_column(block, numbers, X):
     return np.column_stack([kernels.scores(*block, numbers, line) for line in weights])
 
 
-@pytest.mark.parametrize("room", [None, 100, 1 << 20])
+@pytest.mark.parametrize("room", [None, 100, 370, 1 << 20])
 @pytest.mark.parametrize("ours", [False, True])
 def test_rows_that_grow(task, ours, room):
     X, before = task[0], task[0].toarray()
@@ -162,6 +162,14 @@ def test_no_room_for_the_file(task, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(DDLCNError, match=r"can't write rows to .*gone.*TMPDIR"):
         mapped(task[0])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk(task, monkeypatch):
+    with open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
+        with pytest.raises(DDLCNError, match=r"No space left on device.*TMPDIR.*store"):
+            mapped(task[0])
 
 
 def test_what_was_solved_is_not_solved_again(task, tmp_path, monkeypatch):

@@ -158,6 +158,17 @@ def test_products_of_rows(monkeypatch, dtype, density):
         assert_allclose(descent._transposed_product(rows, duals), X.T @ duals.T, atol=1e-4)
 
 
+@pytest.mark.parametrize("density", [0.02, 0.3])
+def test_products_of_blocks_in_stripes(monkeypatch, density):
+    X = sparse.random(300, 200, density, format="csr", random_state=0)
+    rows = MemoryRows(sparse.csr_array(X))
+    monkeypatch.setattr(rows_module, "_MOST_ENTRIES", X.nnz // 3)
+    sizes = [block.stop - block.first for block in rows.blocks()]
+    assert len(sizes) > 2
+    assert max(sizes) > 64  # stripes have 32 rows or more
+    assert_allclose(descent._gram(rows, 2), (X @ X.T).toarray() + 1, atol=1e-12)
+
+
 @pytest.mark.parametrize("density", [0.05, 0.5])
 def test_threads_hold_one_gram_matrix(density):
     X = sparse.random(2000, 500, density, format="csr", dtype=np.float32, random_state=0)

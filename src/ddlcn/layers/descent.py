@@ -97,9 +97,10 @@ class Problem:
     def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
         """Do something for the classes in parts of a size that no answer depends on."""
         k, rows = len(self.classes), self.rows
+        n_jobs = self.n_jobs if self.by_gram or rows.are_few else 1  # a block a thread would be too much
         if not isinstance(rows, StoredRows):
             parts = np.array_split(self.classes, k if self.by_gram else -(-k // _CLASSES_AT_ONCE))
-            return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            return Parallel(n_jobs=n_jobs, require="sharedmem")(
                 delayed(do)(self, part, *settings) for part in parts
             )
         at_once = _CLASSES_AT_ONCE
@@ -108,7 +109,6 @@ class Problem:
         given = (rows.names, rows.shape, rows.store.keep(self.codes), self.solver, self.tol, self.seed)
         shared = Shared(_stored_problem, rows.store, *given, made=self)
         calls = [(shared, part, *settings) for part in np.array_split(self.classes, -(-k // at_once))]
-        n_jobs = self.n_jobs if self.by_gram or rows.are_few else 1  # a block a thread would be too much
         return [rows.store.read(name) for name in rows.store.finish("svm", do, calls, n_jobs)]
 
     def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
@@ -325,7 +325,9 @@ def _gram(rows: Rows, n_jobs: int | None) -> np.ndarray:
         for left in rows.blocks():
             for right in chain([left], rows.blocks(left.stop)):
                 out = gram[left.first : left.stop, right.first : right.stop]
-                _add_products(left, right, counts, heavy, out, parallel)
+                _add_products(left, right, heavy, out, parallel)
+                del right  # makes room for the next
+            del left
         parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
     return gram
 
@@ -337,9 +339,7 @@ def _count_columns(block: Block, counts: np.ndarray) -> None:
         counts += np.bincount(own[start : start + _BLOCK_ENTRIES], minlength=len(counts))
 
 
-def _add_products(
-    left: Block, right: Block, counts: np.ndarray, heavy: np.ndarray, out: np.ndarray, parallel: Parallel
-) -> None:
+def _add_products(left: Block, right: Block, heavy: np.ndarray, out: np.ndarray, parallel: Parallel) -> None:
     """Add the products of the rows of two blocks; of a block with itself, the upper triangle at least."""
 
     def for_stripes(do: Callable[..., None], n_rows: int, *given: Any) -> None:
@@ -353,6 +353,8 @@ def _add_products(
             dense.append(np.zeros((len(block.indptr) - 1, wanted.sum()), out.dtype))
             for_stripes(_fill, len(dense[-1]), block, columns, wanted, dense[-1])
         for_stripes(_add_dense, len(out), dense[0], dense[-1], same, out)
+    counts = np.zeros(len(heavy), np.int64)
+    _count_columns(right, counts)
     for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES):
         span = (columns.start, columns.stop, heavy)
         lists = kernels.column_lists(right.indptr, right.indices, right.data, *span)

@@ -45,7 +45,6 @@ class Growing:
         if self._file is None:
             return self._held
         if self._map is None:
-            self._file.flush()
             self._map = mmap.mmap(self._file.fileno(), 0)
         return np.frombuffer(self._map, self._held.dtype)
 
@@ -91,5 +90,5 @@ class Growing:
 def _no_room(error: OSError) -> DDLCNError:
     return DDLCNError(
         f"can't write rows to {tempfile.gettempdir()!r} ({error.strerror or error}): free some space there, "
-        "or set TMPDIR to a folder that has some"
+        "set TMPDIR to a folder of a disk that has some, or give a store"
     )

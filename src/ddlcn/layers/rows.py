@@ -65,6 +65,11 @@ class Rows(Protocol):
         ...
 
     @property
+    def are_few(self) -> bool:
+        """Whether all rows are at hand in memory, so that a block or gathered ones take no more."""
+        ...
+
+    @property
     def squares(self) -> np.ndarray:
         """Squared lengths."""
         ...
@@ -120,8 +125,8 @@ class MemoryRows:
         return self.X.nnz
 
     def __getitem__(self, numbers: np.ndarray) -> csr_array:
-        """Some rows, by their numbers."""
-        if not self._is_mapped:
+        """Some rows, by their numbers in rising order, in memory."""
+        if self.are_few:
             return self.X[numbers]
         starts = cuts(entries := np.diff(self.X.indptr), _MOST_ENTRIES // 8)  # a copy of a part is held too
 
@@ -167,25 +172,27 @@ class MemoryRows:
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """All rows for all lines; or, if they are in a file, those that some lines need."""
-        if self._is_mapped:
+        if self.are_few:
+            whole = Block(0, self.X.indptr, self.X.indices, self.X.data)
+            yield Gathered(range(len(marks)), slice(None), whole)
+        else:
             for lines, wanted in together(marks, np.diff(self.X.indptr)):
                 X = self[numbers := np.flatnonzero(wanted)]
                 yield Gathered(lines, numbers, Block(0, X.indptr, X.indices, X.data))
-        else:
-            whole = Block(0, self.X.indptr, self.X.indices, self.X.data)
-            yield Gathered(range(len(marks)), slice(None), whole)
+                del X  # makes room for the next
 
     def load(self) -> csr_array:
         """All rows."""
         return self.X
 
     @property
-    def _is_mapped(self) -> bool:
-        return self._ours is not None and self._ours[0].is_mapped
+    def are_few(self) -> bool:
+        """Whether all rows are in memory, not in a file."""
+        return self._ours is None or not self._ours[0].is_mapped
 
     def _forget(self, first: int, stop: int) -> None:
         """Give back the memory of some rows, if they are in a file."""
-        if self._is_mapped:
+        if not self.are_few:
             for array in self._ours or ():
                 array.forget(int(self.X.indptr[first]), int(self.X.indptr[stop]))
 
