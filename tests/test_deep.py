@@ -7,6 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT
+from ddlcn.deep import LENGTHS
 from ddlcn.experiments.datasets import load_dataset
 from ddlcn.experiments.protocols import draw_split
 from ddlcn.held_out import Judge
@@ -100,6 +101,19 @@ def test_the_length_that_helps_most_is_taken(monkeypatch, gains, length):
     found = iter([np.zeros(9), *(np.full(9, gain) for gain in gains)])
     monkeypatch.setattr(Judge, "likelihoods", lambda *_: next(found))
     assert _fit().network_.deep == length
+
+
+@pytest.mark.parametrize("room", [1 << 24, 1000])
+def test_lengths_are_judged_by_the_rows_that_they_make(monkeypatch, room):
+    """Products of rows whose channel has that length, as the network makes them; in memory and in a file."""
+    asked = []
+    monkeypatch.setattr(Judge, "likelihoods", lambda _, gram: asked.append(gram) or np.zeros(9))
+    monkeypatch.setattr("ddlcn.classifier.ROOM", room)
+    model = _fit()
+    for length, gram in zip((0.0, *LENGTHS), asked, strict=True):
+        model.network_.deep = length
+        rows = model.transform(DIGITS.images[:60])
+        assert_allclose(gram, (rows @ rows.T).toarray() + 1, atol=1e-5)
 
 
 def test_nobody_to_ask():

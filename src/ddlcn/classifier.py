@@ -204,9 +204,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 self.network_.deep = 1.0
                 try:
                     asked = [images[image] for image in judge.sample]
-                    found = deep.choose(
-                        judge, self._rows(asked, self._store()).load(), self.network_.n_pooled
-                    )
+                    rows = self._rows(asked, self._store(), room=ROOM)
+                    found = deep.choose(judge, rows, self.network_.n_pooled)
                 finally:
                     self.network_.deep = found
         return self

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import affine_transform
-from scipy.sparse import vstack
 
 from ddlcn.held_out import Judge, sure_gain
-from ddlcn.layers.rows import Rows
+from ddlcn.layers.rows import ROOM, MemoryRows, Rows
 from ddlcn.layers.stored_rows import StoredRows
 
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
@@ -74,7 +73,14 @@ class Choice(NamedTuple):
 
     kind: str
     images: np.ndarray
-    parts: list[Any]  # their rows
+    rows: Rows | None = None  # of these copies
+
+    @property
+    def parts(self) -> list[Any]:
+        """What rows of their kind can be added to."""
+        if self.rows is None:
+            return []
+        return [self.rows if isinstance(self.rows, StoredRows) else self.rows.load()]
 
 
 def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
@@ -82,23 +88,28 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
     best, most = no_choice("none"), 0.0
     if len(codes) > _MANY:
         return best
-    own = rows[judge.sample]
-    plain = judge.likelihoods(own)
+    own = MemoryRows(rows[judge.sample])
+    plain = judge.likelihoods(judge.products(own))
     for kind in KINDS if len(plain) else ():  # else no class has an image to spare
         _, changes = deal(kind, codes)
         if changes:
-            parts = list(code(judge.sample, tuple(changes[image] for image in judge.sample)))
-            coded = (part.load() if isinstance(part, StoredRows) else part for part in parts)
-            gain = sure_gain(judge.likelihoods(vstack([own, *coded], format="csr")), plain)
+            theirs = _rows_of(code(judge.sample, tuple(changes[image] for image in judge.sample)))
+            gain = sure_gain(judge.likelihoods(judge.products(own, theirs)), plain)
             if gain > most:
-                best, most = Choice(kind, judge.sample, parts), gain
-            del parts  # makes room
+                best, most = Choice(kind, judge.sample, theirs), gain
+            del theirs  # makes room
     return best
+
+
+def _rows_of(parts: Iterable[Any]) -> Rows:
+    coded = iter(parts)
+    first = next(coded)
+    return (first if isinstance(first, StoredRows) else MemoryRows(first, ROOM)).add(coded)
 
 
 def no_choice(kind: str) -> Choice:
     """A kind that was not judged."""
-    return Choice(kind, np.empty(0, np.int64), [])
+    return Choice(kind, np.empty(0, np.int64))
 
 
 def join(

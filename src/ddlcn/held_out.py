@@ -6,10 +6,11 @@ A setting is taken if it makes held-out images likelier by more than the standar
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import log_softmax
 
-from ddlcn.layers.descent import Problem
+from ddlcn.layers.descent import Folds
+from ddlcn.layers.gram import gram_matrix
+from ddlcn.layers.rows import Rows
 from ddlcn.layers.svm import calibrate, held_out_scores
 
 _FEW, _MANY = 300, 1000  # images that settings are judged on: a fifth of all, within these
@@ -40,14 +41,18 @@ class Judge:
         self.sample = _sample(codes, self.seed)
         self._codes = np.unique(codes[self.sample], return_inverse=True)[1]
 
-    def likelihoods(self, rows: csr_array) -> np.ndarray:
+    def products(self, *parts: Rows, columns: slice = slice(None)) -> np.ndarray:
+        """What `likelihoods` takes: the Gram matrix of the sample's rows, of parts one after another."""
+        return gram_matrix(parts, self.n_jobs, columns)
+
+    def likelihoods(self, gram: np.ndarray) -> np.ndarray:
         """The log-likelihood of each image that could be held out, under a model trained without it.
 
-        `rows` are those of the sample, or they and then those of a copy of each.
+        The Gram matrix, with 1 added, is of rows of the sample, or of them and then of a copy of each.
         """
-        repeats = rows.shape[0] // len(self.sample)
+        repeats = len(gram) // len(self.sample)
         codes, origins = np.tile(self._codes, repeats), np.tile(np.arange(len(self.sample)), repeats)
-        problem = Problem(rows, codes, "auto", 1e-3, self.seed, self.n_jobs)
+        problem = Folds(gram, codes, 1e-3, self.seed, self.n_jobs)
         [(scores, truth)] = held_out_scores(problem, (self.C,), origins, self.seed)
         scale = calibrate(scores, truth)[0] if len(truth) else 1.0
         return log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from ddlcn.layers import descent
+from ddlcn.layers import descent, gram
 from ddlcn.layers import rows as rows_module
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.svm import LinearSVM, _folds
@@ -148,14 +148,14 @@ def test_products_of_rows(monkeypatch, dtype, density):
     X = rng.normal(size=(40, 300)) * (rng.uniform(size=(40, 300)) < shares)
     rows, duals = MemoryRows(sparse.csr_array(X.astype(dtype))), rng.normal(size=(3, 40))
     for entries, stripes, of_rows in ((8_000_000, 16, 1 << 24), (50, 1, 1 << 24), (50, 1, 700)):
-        monkeypatch.setattr(descent, "_BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(descent, "_STRIPES", stripes)
+        monkeypatch.setattr(gram, "_BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(gram, "_STRIPES", stripes)
         monkeypatch.setattr(rows_module, "_MOST_ENTRIES", of_rows)
-        one, two = (descent._gram(rows, n_jobs) for n_jobs in (1, 2))
+        one, two = (gram.gram_matrix([rows], n_jobs) for n_jobs in (1, 2))
         assert one.dtype == dtype
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
         assert_array_equal(one, two)
-        assert_allclose(descent._transposed_product(rows, duals), X.T @ duals.T, atol=1e-4)
+        assert_allclose(gram.transposed_product(rows, duals), X.T @ duals.T, atol=1e-4)
 
 
 @pytest.mark.parametrize("density", [0.02, 0.3])
@@ -166,18 +166,30 @@ def test_products_of_blocks_in_stripes(monkeypatch, density):
     sizes = [block.stop - block.first for block in rows.blocks()]
     assert len(sizes) > 2
     assert max(sizes) > 64  # stripes have 32 rows or more
-    assert_allclose(descent._gram(rows, 2), (X @ X.T).toarray() + 1, atol=1e-12)
+    assert_allclose(gram.gram_matrix([rows], 2), (X @ X.T).toarray() + 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("density", [0.05, 0.5])
 def test_threads_hold_one_gram_matrix(density):
     X = sparse.random(2000, 500, density, format="csr", dtype=np.float32, random_state=0)
-    descent._gram(MemoryRows(sparse.csr_array(X[:50])), 4)  # compiles
+    gram.gram_matrix([MemoryRows(sparse.csr_array(X[:50]))], 4)  # compiles
     tracemalloc.start()
-    gram = descent._gram(MemoryRows(sparse.csr_array(X)), 4)
+    found = gram.gram_matrix([MemoryRows(sparse.csr_array(X))], 4)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 2 * gram.nbytes
+    assert peak < 2 * found.nbytes
+
+
+@pytest.mark.parametrize("density", [0.02, 0.3])
+@pytest.mark.parametrize("columns", [slice(None, 70), slice(70, None), slice(200, 200)])
+def test_products_of_some_columns_of_several_rows(monkeypatch, density, columns):
+    X = sparse.random(300, 200, density, format="csr", random_state=0)
+    parts = [MemoryRows(sparse.csr_array(X[rows])) for rows in (slice(90), slice(90, 100), slice(100, 300))]
+    for of_rows, entries in ((1 << 24, 8_000_000), (X.nnz // 4, 90)):
+        monkeypatch.setattr(rows_module, "_MOST_ENTRIES", of_rows)
+        monkeypatch.setattr(gram, "_BLOCK_ENTRIES", entries)
+        own = X[:, columns].toarray()
+        assert_allclose(gram.gram_matrix(parts, 2, columns), own @ own.T + 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

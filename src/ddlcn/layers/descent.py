@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
-from itertools import chain, pairwise
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -19,68 +18,32 @@ from scipy.sparse import csr_array
 
 from ddlcn.cluster import active_client
 from ddlcn.kernels import svm as kernels
+from ddlcn.layers.gram import gram_matrix, transposed_product
 from ddlcn.layers.rows import Block, MemoryRows, Rows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.store import Shared, Store
 
 _LARGEST_GRAM = 10_000  # images; 400 MB
 _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix was the faster way
-_HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _SPARSE = 0.02  # share of entries below which weights are summed entry by entry
-_STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
-_BLOCK_ENTRIES = 8_000_000  # of the columns of a block, dense or not
 _CLASSES_AT_ONCE = 16  # that sparse rows are gone through for
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
+_NOT_MADE = np.empty((0, 0))
 _MOST_PASSES, _MOST_ROUNDS = 100, 1000
 
 
-class Problem:
-    """Rows and their classes, solved by dual coordinate descent on the Gram matrix or on the sparse rows.
+class Folds:
+    """Classes of rows whose Gram matrix is known, which is all that it takes to hold some of them out.
 
-    `codes` are 0, 1, …; of two classes only class 1 is solved for. Rows of a store are solved by units of it.
+    `codes` are 0, 1, …; of two classes only class 1 is solved for.
     """
 
     def __init__(
-        self, X: Any, codes: np.ndarray, solver: str, tol: float, seed: int | None, n_jobs: int | None
+        self, gram: np.ndarray, codes: np.ndarray, tol: float, seed: int | None, n_jobs: int | None
     ) -> None:
-        self.rows: Rows = X if isinstance(X, MemoryRows | StoredRows) else MemoryRows(csr_array(X))
-        self.codes, self.solver, self.tol, self.seed, self.n_jobs = codes, solver, tol, seed, n_jobs
+        self.gram, self.codes, self.tol, self.seed, self.n_jobs = gram, codes, tol, seed, n_jobs
         n_classes = codes.max() + 1
         self.classes = np.arange(n_classes) if n_classes > 2 else np.array([1])
-        few = X.shape[0] <= min(_LARGEST_GRAM, _FEW * self.rows.n_entries / X.shape[0])
-        self.by_gram = solver == "gram" or (solver == "auto" and few)
-        self._lock = Lock()
-
-    @property
-    def gram(self) -> np.ndarray:
-        """X Xᵀ + 1; made once, by whoever needs it first."""
-        with self._lock:
-            return self._gram
-
-    @cached_property
-    def _gram(self) -> np.ndarray:
-        return _gram(self.rows, self.n_jobs)
-
-    def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights (k, d), biases and relative duality gaps on all rows."""
-        parts = self._for_parts(solve_classes, C)
-        found, gaps = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-        if self.by_gram:
-            weights, biases = self._weights(found)
-        else:
-            weights, biases = found[:, :-1], found[:, -1].copy()
-        # column by column, as products with sparse rows read it
-        return np.asfortranarray(weights, self.rows.dtype), biases, gaps
-
-    def _weights(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows, duals = self.rows, np.where(self.codes == self.classes[:, None], alphas, -alphas)
-        if rows.n_entries >= _SPARSE * rows.shape[0] * rows.shape[1]:
-            return _transposed_product(rows, duals).T, duals.sum(axis=1)
-        weights, signs = np.zeros((len(self.classes), rows.shape[1] + 1)), np.ones(len(self.codes))
-        for block in rows.blocks():
-            for own, line in zip(duals, weights, strict=True):
-                kernels.combine(*block, signs, own, line)
-        return weights[:, :-1], weights[:, -1]
 
     def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
         """For each C, scores of each row by a model trained without its fold.
@@ -96,6 +59,55 @@ class Problem:
 
     def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
         """Do something for the classes in parts of a size that no answer depends on."""
+        parts = np.array_split(self.classes, len(self.classes))
+        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(do)(self, part, *settings) for part in parts
+        )
+
+    def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
+        """Some classes, to be trained on the rows that `train` marks."""
+        return _GramDescent(self.gram, self.codes, classes, train, self.seed)
+
+
+class Problem(Folds):
+    """Rows and their classes, solved by dual coordinate descent on the Gram matrix or on the sparse rows.
+
+    Rows of a store are solved by units of it.
+    """
+
+    def __init__(
+        self, X: Any, codes: np.ndarray, solver: str, tol: float, seed: int | None, n_jobs: int | None
+    ) -> None:
+        super().__init__(_NOT_MADE, codes, tol, seed, n_jobs)
+        self.rows: Rows = X if isinstance(X, MemoryRows | StoredRows) else MemoryRows(csr_array(X))
+        self.solver = solver
+        few = X.shape[0] <= min(_LARGEST_GRAM, _FEW * self.rows.n_entries / X.shape[0])
+        self.by_gram = solver == "gram" or (solver == "auto" and few)
+        self._lock = Lock()
+
+    def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights (k, d), biases and relative duality gaps on all rows."""
+        parts = self._for_parts(solve_classes, C)
+        found, gaps = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        if self.by_gram:
+            self.gram = _NOT_MADE  # makes room
+            weights, biases = self._weights(found)
+        else:
+            weights, biases = found[:, :-1], found[:, -1].copy()
+        # column by column, as products with sparse rows read it
+        return np.asfortranarray(weights, self.rows.dtype), biases, gaps
+
+    def _weights(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows, duals = self.rows, np.where(self.codes == self.classes[:, None], alphas, -alphas)
+        if rows.n_entries >= _SPARSE * rows.shape[0] * rows.shape[1]:
+            return transposed_product(rows, duals).T, duals.sum(axis=1)
+        weights, signs = np.zeros((len(self.classes), rows.shape[1] + 1)), np.ones(len(self.codes))
+        for block in rows.blocks():
+            for own, line in zip(duals, weights, strict=True):
+                kernels.combine(*block, signs, own, line)
+        return weights[:, :-1], weights[:, -1]
+
+    def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
         k, rows = len(self.classes), self.rows
         n_jobs = self.n_jobs if self.by_gram or rows.are_few else 1  # a block a thread would be too much
         if not isinstance(rows, StoredRows):
@@ -114,7 +126,10 @@ class Problem:
     def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
         """Some classes, to be trained on the rows that `train` marks."""
         if self.by_gram:
-            return _GramDescent(self.gram, self.codes, classes, train, self.seed)
+            with self._lock:  # made once, by whoever needs it first
+                if self.gram is _NOT_MADE:
+                    self.gram = gram_matrix([self.rows], self.n_jobs)
+            return super().descent(classes, train)
         return _SparseDescent(self.rows, self.codes, classes, train, self.seed, n_jobs=self.n_jobs)
 
 
@@ -309,109 +324,3 @@ class _SparseDescent(_Descent):
 
     def found(self) -> np.ndarray:
         return self.weights
-
-
-def _gram(rows: Rows, n_jobs: int | None) -> np.ndarray:
-    """X Xᵀ + 1 in the precision of X: by dense blocks of columns that many rows have, of others by entries.
-
-    Two blocks of rows are at hand at a time. Threads share out stripes of their products, so that there is
-    one matrix whatever their number.
-    """
-    n_rows, counts = rows.shape[0], np.zeros(rows.shape[1], np.int64)
-    for block in rows.blocks():
-        _count_columns(block, counts)
-    gram, heavy = np.ones((n_rows, n_rows), rows.dtype), counts >= _HEAVY * n_rows
-    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        for left in rows.blocks():
-            for right in chain([left], rows.blocks(left.stop)):
-                out = gram[left.first : left.stop, right.first : right.stop]
-                _add_products(left, right, heavy, out, parallel)
-                del right  # makes room for the next
-            del left
-        parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
-    return gram
-
-
-def _count_columns(block: Block, counts: np.ndarray) -> None:
-    """Add in how many rows of a block each column is."""
-    own = block.indices[block.indptr[0] : block.indptr[-1]]
-    for start in range(0, len(own), _BLOCK_ENTRIES):  # some at a time, for they are widened
-        counts += np.bincount(own[start : start + _BLOCK_ENTRIES], minlength=len(counts))
-
-
-def _add_products(left: Block, right: Block, heavy: np.ndarray, out: np.ndarray, parallel: Parallel) -> None:
-    """Add the products of the rows of two blocks; of a block with itself, the upper triangle at least."""
-
-    def for_stripes(do: Callable[..., None], n_rows: int, *given: Any) -> None:
-        parallel(delayed(do)(stripe, *given) for stripe in _stripes(n_rows))
-
-    same = left.first == right.first
-    for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // max(out.shape))):
-        wanted = heavy[columns.start : columns.stop]
-        dense = []
-        for block in (left,) if same else (left, right):
-            dense.append(np.zeros((len(block.indptr) - 1, wanted.sum()), out.dtype))
-            for_stripes(_fill, len(dense[-1]), block, columns, wanted, dense[-1])
-        for_stripes(_add_dense, len(out), dense[0], dense[-1], same, out)
-    counts = np.zeros(len(heavy), np.int64)
-    _count_columns(right, counts)
-    for columns in _cut(np.where(heavy, 0, counts), _BLOCK_ENTRIES):
-        span = (columns.start, columns.stop, heavy)
-        lists = kernels.column_lists(right.indptr, right.indices, right.data, *span)
-        for_stripes(_add_sparse, len(out), left, span, lists, same, out)
-
-
-def _stripes(n_rows: int) -> list[slice]:
-    height = max(32, -(-n_rows // _STRIPES))
-    return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
-
-
-def _add_dense(stripe: slice, left: np.ndarray, right: np.ndarray, same: bool, out: np.ndarray) -> None:
-    start = stripe.start if same else 0
-    out[stripe, start:] += left[stripe] @ right[start:].T
-
-
-def _add_sparse(stripe: slice, left: Block, span: tuple, lists: tuple, same: bool, out: np.ndarray) -> None:
-    given = (left.indptr, left.indices, left.data, *span, *lists)
-    kernels.add_sparse_gram(*given, stripe.start, stripe.stop, same, out)
-
-
-def _mirror(stripe: slice, gram: np.ndarray) -> None:
-    """The lower triangle, from the upper."""
-    gram[stripe.stop :, stripe] = gram[stripe, stripe.stop :].T
-    corner = gram[stripe, stripe]
-    gram[stripe, stripe] = np.triu(corner) + np.triu(corner, 1).T
-
-
-def _cut(sizes: np.ndarray, most: int) -> list[range]:
-    """Columns in ranges whose sizes add up to no more than that, unless one alone does; none of size zero.
-
-    >>> _cut(np.array([2, 2, 0, 5, 0, 1, 1]), 4)
-    [range(0, 3), range(3, 4), range(4, 7)]
-    """
-    ends, cuts = np.cumsum(sizes), [0]
-    while cuts[-1] < len(sizes):
-        start = cuts[-1]
-        before = ends[start - 1] if start else 0
-        cuts.append(max(start + 1, int(np.searchsorted(ends, before + most, side="right"))))
-    return [range(start, stop) for start, stop in pairwise(cuts) if sizes[start:stop].any()]
-
-
-def _transposed_product(rows: Rows, duals: np.ndarray) -> np.ndarray:
-    """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
-    duals, all_of = duals.T.astype(rows.dtype), np.ones(rows.shape[1], np.bool_)
-    out = np.zeros((rows.shape[1], duals.shape[1]), rows.dtype)
-    for block in rows.blocks():
-        n_rows = len(block.indptr) - 1
-        for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // n_rows)):
-            dense = np.zeros((n_rows, len(columns)), rows.dtype)
-            _fill(slice(0, n_rows), block, columns, all_of[: len(columns)], dense)
-            out[columns.start : columns.stop] += dense.T @ duals[block.first : block.stop]
-    return out
-
-
-def _fill(stripe: slice, block: Block, columns: range, wanted: np.ndarray, dense: np.ndarray) -> None:
-    """Put the wanted ones of some columns, whose indices are sorted, into some rows of a dense block."""
-    places = np.where(wanted, np.cumsum(wanted) - 1, -1)
-    indptr = block.indptr[stripe.start : stripe.stop + 1]
-    kernels.dense_columns(indptr, block.indices, block.data, columns.start, places, dense[stripe])

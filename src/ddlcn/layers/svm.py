@@ -27,7 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn.errors import DDLCNError
-from ddlcn.layers.descent import Problem
+from ddlcn.layers.descent import Folds, Problem
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.threads import one_blas_thread
@@ -176,7 +176,7 @@ def candidates_of(C: float | str) -> tuple[float, ...]:
 
 
 def held_out_scores(
-    problem: Problem, candidates: tuple[float, ...], origins: np.ndarray | None, seed: int | None
+    problem: Folds, candidates: tuple[float, ...], origins: np.ndarray | None, seed: int | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """For each C, scores of rows by a model trained without them, a column for each class; and the classes.
 

@@ -1,0 +1,136 @@
+"""Products of sparse rows in dense arrays, two blocks of rows at hand at a time: X Xᵀ, and Xᵀ B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ddlcn.kernels import svm as kernels
+from ddlcn.layers.rows import Block, Rows
+
+_HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
+_STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
+_BLOCK_ENTRIES = 8_000_000  # of the columns of a block, dense or not
+
+
+def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slice(None)) -> np.ndarray:
+    """X Xᵀ + 1 for the rows of all parts, or for some of their columns, in the precision of X.
+
+    By dense blocks of columns that many rows have, of others by entries. Threads share out stripes of the
+    products of two blocks, so that there is one matrix whatever their number.
+    """
+    n_rows, counts = sum(part.shape[0] for part in parts), np.zeros(parts[0].shape[1], np.int64)
+    for block in _blocks(parts):
+        _count_columns(block, counts)
+    first, stop, _ = columns.indices(len(counts))
+    counts[:first] = counts[stop:] = 0
+    gram, heavy = np.ones((n_rows, n_rows), parts[0].dtype), counts >= max(1, _HEAVY * n_rows)
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
+        for left in _blocks(parts):
+            for right in chain([left], _blocks(parts, left.stop)):
+                out = gram[left.first : left.stop, right.first : right.stop]
+                _add_products(left, right, range(first, stop), heavy, out, parallel)
+                del right  # makes room for the next
+            del left
+        parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
+    return gram
+
+
+def _blocks(parts: Sequence[Rows], first: int = 0) -> Iterator[Block]:
+    """All rows of all parts, counted on, from the block on that begins with row `first`."""
+    start = 0
+    for part in parts:
+        for block in part.blocks(max(0, first - start)):
+            yield block._replace(first=start + block.first)
+        start += part.shape[0]
+
+
+def _count_columns(block: Block, counts: np.ndarray) -> None:
+    """Add in how many rows of a block each column is."""
+    own = block.indices[block.indptr[0] : block.indptr[-1]]
+    for start in range(0, len(own), _BLOCK_ENTRIES):  # some at a time, for they are widened
+        counts += np.bincount(own[start : start + _BLOCK_ENTRIES], minlength=len(counts))
+
+
+def _add_products(
+    left: Block, right: Block, wanted: range, heavy: np.ndarray, out: np.ndarray, parallel: Parallel
+) -> None:
+    """Add the products of the rows of two blocks; of a block with itself, the upper triangle at least."""
+
+    def for_stripes(do: Callable[..., None], n_rows: int, *given: Any) -> None:
+        parallel(delayed(do)(stripe, *given) for stripe in _stripes(n_rows))
+
+    same = left.first == right.first
+    for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // max(out.shape))):
+        chosen = heavy[columns.start : columns.stop]
+        dense = []
+        for block in (left,) if same else (left, right):
+            dense.append(np.zeros((len(block.indptr) - 1, chosen.sum()), out.dtype))
+            for_stripes(_fill, len(dense[-1]), block, columns, chosen, dense[-1])
+        for_stripes(_add_dense, len(out), dense[0], dense[-1], same, out)
+    counts = np.zeros(len(heavy), np.int64)
+    _count_columns(right, counts)
+    for columns in _cut(np.where(heavy, 0, counts)[wanted.start : wanted.stop], _BLOCK_ENTRIES):
+        span = (wanted.start + columns.start, wanted.start + columns.stop, heavy)
+        lists = kernels.column_lists(right.indptr, right.indices, right.data, *span)
+        for_stripes(_add_sparse, len(out), left, span, lists, same, out)
+
+
+def _stripes(n_rows: int) -> list[slice]:
+    height = max(32, -(-n_rows // _STRIPES))
+    return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
+
+
+def _add_dense(stripe: slice, left: np.ndarray, right: np.ndarray, same: bool, out: np.ndarray) -> None:
+    start = stripe.start if same else 0
+    out[stripe, start:] += left[stripe] @ right[start:].T
+
+
+def _add_sparse(stripe: slice, left: Block, span: tuple, lists: tuple, same: bool, out: np.ndarray) -> None:
+    given = (left.indptr, left.indices, left.data, *span, *lists)
+    kernels.add_sparse_gram(*given, stripe.start, stripe.stop, same, out)
+
+
+def _mirror(stripe: slice, gram: np.ndarray) -> None:
+    """The lower triangle, from the upper."""
+    gram[stripe.stop :, stripe] = gram[stripe, stripe.stop :].T
+    corner = gram[stripe, stripe]
+    gram[stripe, stripe] = np.triu(corner) + np.triu(corner, 1).T
+
+
+def transposed_product(rows: Rows, duals: np.ndarray) -> np.ndarray:
+    """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
+    duals, all_of = duals.T.astype(rows.dtype), np.ones(rows.shape[1], np.bool_)
+    out = np.zeros((rows.shape[1], duals.shape[1]), rows.dtype)
+    for block in rows.blocks():
+        n_rows = len(block.indptr) - 1
+        for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // n_rows)):
+            dense = np.zeros((n_rows, len(columns)), rows.dtype)
+            _fill(slice(0, n_rows), block, columns, all_of[: len(columns)], dense)
+            out[columns.start : columns.stop] += dense.T @ duals[block.first : block.stop]
+    return out
+
+
+def _fill(stripe: slice, block: Block, columns: range, wanted: np.ndarray, dense: np.ndarray) -> None:
+    """Put the wanted ones of some columns, whose indices are sorted, into some rows of a dense block."""
+    places = np.where(wanted, np.cumsum(wanted) - 1, -1)
+    indptr = block.indptr[stripe.start : stripe.stop + 1]
+    kernels.dense_columns(indptr, block.indices, block.data, columns.start, places, dense[stripe])
+
+
+def _cut(sizes: np.ndarray, most: int) -> list[range]:
+    """Columns in ranges whose sizes add up to no more than that, unless one alone does; none of size zero.
+
+    >>> _cut(np.array([2, 2, 0, 5, 0, 1, 1]), 4)
+    [range(0, 3), range(3, 4), range(4, 7)]
+    """
+    ends, cuts = np.cumsum(sizes), [0]
+    while cuts[-1] < len(sizes):
+        start = cuts[-1]
+        before = ends[start - 1] if start else 0
+        cuts.append(max(start + 1, int(np.searchsorted(ends, before + most, side="right"))))
+    return [range(start, stop) for start, stop in pairwise(cuts) if sizes[start:stop].any()]
