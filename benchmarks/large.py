@@ -6,6 +6,7 @@ from benchmarks.data import task
 from benchmarks.measure import Row, in_new_process, spell, timed
 from ddlcn import DDLCNClassifier
 from ddlcn.experiments.machine import peak_memory_mb
+from ddlcn.memory import one_heap
 
 
 def rows_of(name: str, what: str, minutes: int, gigabytes: int, **setting: int | None) -> list[Row]:
@@ -33,6 +34,7 @@ def cost(what: str, best: tuple[float, float], paper: tuple[float, float]) -> li
 
 
 def measured(name: str, preset: str, setting: dict) -> tuple[tuple[float, str], float, float]:
+    one_heap()  # as a command has
     return *timed(lambda: _accuracy(name, preset, **setting)), peak_memory_mb()
 
 

@@ -107,6 +107,25 @@ def test_a_gain_must_exceed_its_standard_error(digits, monkeypatch, spread, kind
     assert DDLCNClassifier(**SMALL).fit(*digits).copies_ == kind
 
 
+@pytest.mark.parametrize(("judged", "repeats"), [(300, {1, 2, 7}), (100, {1, 2, 3}), (1, {1, 2})])
+def test_few_images_are_judged_with_many_copies(digits, monkeypatch, judged, repeats):
+    """48 images and up to eight moved copies of each, each like its own image above all."""
+    seen, likelihoods = set(), Judge.likelihoods
+
+    def look(judge, gram):
+        n = len(judge.sample)
+        seen.add(len(gram) // n)
+        if len(gram) > 2 * n:  # not mirrored ones
+            likest = gram[:n, n:].argmax(axis=0)
+            assert (likest == np.tile(np.arange(n), len(gram) // n - 1)).mean() > 0.5
+        return likelihoods(judge, gram)
+
+    monkeypatch.setattr(Judge, "likelihoods", look)
+    monkeypatch.setattr(copies, "_JUDGED", judged)
+    DDLCNClassifier(**SMALL).fit(*digits)
+    assert seen == repeats
+
+
 @pytest.mark.parametrize(
     ("classes", "images", "asked", "of_each"),
     [(38, 32, 10, 30), (100, 20, 20, 20), (102, 30, 20, 30), (10, 30, 10, 30), (10, 6000, 10, 100)],
@@ -206,7 +225,7 @@ def test_what_judged_a_kind_is_not_coded_again(monkeypatch):
     )
     model = DDLCNClassifier(**SMALL).fit(images, labels)
     assert model.copies_ == "mirrored"
-    assert sum(coded) == 2 * len(images) + 18  # three classes judged moved copies in vain
+    assert sum(coded) == 2 * len(images) + 8 * 18  # three classes judged moved copies in vain
     assert_allclose(model.svm_.coef_, truth.svm_.coef_, atol=1e-3)
 
 

@@ -18,6 +18,8 @@ from ddlcn.layers.rows import ROOM, MemoryRows, Rows
 from ddlcn.layers.stored_rows import StoredRows
 
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
+_JUDGED = 300  # copies that a kind is judged by, but one of each image at least
+_AT_ONCE = 32  # rows that are looked up; no answer depends on it
 _MANY = 20_000  # images that need no copies, which would cost more than they gain
 
 
@@ -69,11 +71,11 @@ Coding = Callable[[np.ndarray, tuple[Change, ...]], Iterable[Any]]
 
 
 class Choice(NamedTuple):
-    """A kind of copies, and the first copies of some images, which were coded to judge it."""
+    """A kind of copies, and those that were coded to judge it: their numbers, and their rows."""
 
     kind: str
-    images: np.ndarray
-    rows: Rows | None = None  # of these copies
+    copies: np.ndarray
+    rows: Rows | None = None
 
     @property
     def parts(self) -> list[Any]:
@@ -88,20 +90,23 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
     best, most = no_choice("none"), 0.0
     if len(codes) > _MANY:
         return best
-    own = MemoryRows(rows[judge.sample])
+    own = _rows_of(rows[some] for some in np.array_split(judge.sample, -(-len(judge.sample) // _AT_ONCE)))
     plain = judge.likelihoods(judge.products(own))
     for kind in KINDS if len(plain) else ():  # else no class has an image to spare
-        _, changes = deal(kind, codes)
+        images, changes = deal(kind, codes)
         if changes:
-            theirs = _rows_of(code(judge.sample, tuple(changes[image] for image in judge.sample)))
+            each = min(len(images) // len(codes), max(1, _JUDGED // len(judge.sample)))
+            asked = np.ravel([n * len(codes) + judge.sample for n in range(each)])
+            theirs = _rows_of(code(images[asked], tuple(changes[copy] for copy in asked)))
             gain = sure_gain(judge.likelihoods(judge.products(own, theirs)), plain)
             if gain > most:
-                best, most = Choice(kind, judge.sample, theirs), gain
+                best, most = Choice(kind, asked, theirs), gain
             del theirs  # makes room
     return best
 
 
 def _rows_of(parts: Iterable[Any]) -> Rows:
+    """Parts put together: rows in a store; or in memory as far as there is room, beyond that in a file."""
     coded = iter(parts)
     first = next(coded)
     return (first if isinstance(first, StoredRows) else MemoryRows(first, ROOM)).add(coded)
@@ -123,8 +128,8 @@ def join(
     copied, changes = deal(choice.kind, everyone, first=len(before))
     if not changes:
         return rows, labels, np.arange(len(labels))
-    fresh = np.setdiff1d(np.arange(len(copied)), choice.images)
-    origins = np.concatenate([np.arange(len(labels)), choice.images, copied[fresh]])
+    fresh = np.setdiff1d(np.arange(len(copied)), choice.copies)
+    origins = np.concatenate([np.arange(len(labels)), copied[choice.copies], copied[fresh]])
     more = code(copied[fresh], tuple(changes[copy] for copy in fresh)) if len(fresh) else ()
     return rows.add(chain(choice.parts, more)), labels[origins], origins
 

@@ -48,7 +48,7 @@ class Judge:
     def likelihoods(self, gram: np.ndarray) -> np.ndarray:
         """The log-likelihood of each image that could be held out, under a model trained without it.
 
-        The Gram matrix, with 1 added, is of rows of the sample, or of them and then of a copy of each.
+        The Gram matrix, with 1 added, is of rows of the sample, then of copies of each, one after another.
         """
         repeats = len(gram) // len(self.sample)
         codes, origins = np.tile(self._codes, repeats), np.tile(np.arange(len(self.sample)), repeats)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from ddlcn.errors import DDLCNError
+from ddlcn.memory import one_heap
 
 # A further file of commands is one more name here; it imports heavy things inside its commands only.
 GROUPS = ("learn", "predict", "info", "look", "bench", "serve")
@@ -17,6 +18,7 @@ GROUPS = ("learn", "predict", "info", "look", "bench", "serve")
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run a command, by default the one that was typed."""
+    one_heap()
     try:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # file names may be no Unicode
         from ddlcn.cli.app import app

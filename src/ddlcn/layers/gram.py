@@ -14,7 +14,7 @@ from ddlcn.layers.rows import Block, Rows
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
-_BLOCK_ENTRIES = 8_000_000  # of the columns of a block, dense or not
+_BLOCK_ENTRIES = 4_000_000  # of the columns of a block, dense or not
 
 
 def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slice(None)) -> np.ndarray:

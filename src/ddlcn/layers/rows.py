@@ -16,8 +16,9 @@ from scipy.sparse import csr_array
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
 
-ROOM = 1 << 24  # entries of rows that training holds in memory: 128 MB
-_MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
+ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
+_MOST_ENTRIES = 1 << 22  # of a block
+_MOST_GATHERED = 1 << 24
 
 
 class Block(NamedTuple):
@@ -227,7 +228,7 @@ def together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np
     start = 0
     while start < len(marks):
         stop, wanted = start + 1, marks[start]
-        while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_ENTRIES:
+        while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_GATHERED:
             stop, wanted = stop + 1, wanted | marks[stop]
         yield range(start, stop), wanted
         start = stop
@@ -236,7 +237,7 @@ def together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np
 def cuts(entries: np.ndarray, most: int | None = None) -> list[int]:
     """Where blocks begin, and the end, for rows of so many entries.
 
-    >>> cuts(np.array([5, 5, 1 << 24, 7]))
+    >>> cuts(np.array([5, 5, 1 << 22, 7]))
     [0, 2, 3, 4]
     """
     most = most or _MOST_ENTRIES
