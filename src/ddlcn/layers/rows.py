@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
 
-ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
-_MOST_ENTRIES = 1 << 22  # of a block
+ROOM = 1 << 23  # entries of rows that training holds in memory: 64 MB
+_MOST_ENTRIES = 1 << 23  # of a block
 _MOST_GATHERED = 1 << 24
 
 
@@ -237,7 +237,7 @@ def together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np
 def cuts(entries: np.ndarray, most: int | None = None) -> list[int]:
     """Where blocks begin, and the end, for rows of so many entries.
 
-    >>> cuts(np.array([5, 5, 1 << 22, 7]))
+    >>> cuts(np.array([5, 5, 1 << 23, 7]))
     [0, 2, 3, 4]
     """
     most = most or _MOST_ENTRIES
