@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers import descent, rows, stored_rows
+from ddlcn.layers import descent, gram, rows, stored_rows
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM
@@ -54,7 +54,7 @@ def mapped(X, size=60):
 def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_once):
     X, y = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
-    monkeypatch.setattr(rows, "_MOST_GATHERED", entries)
+    monkeypatch.setattr(gram, "_ROWS_ENTRIES", entries)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", entries)
     truth = LinearSVM(1.0, solver, n_jobs=2).fit(X, y)
     monkeypatch.setattr(descent, "_CLASSES_AT_ONCE", at_once)
@@ -114,7 +114,6 @@ def test_rows_that_grow_are_held_once():
 def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch, few):
     X, _ = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
-    monkeypatch.setattr(rows, "_MOST_GATHERED", 500)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", few)
     kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from ddlcn.layers import descent, gram
-from ddlcn.layers import rows as rows_module
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.svm import LinearSVM, _folds
 from tests.oracles import svm
@@ -150,7 +149,7 @@ def test_products_of_rows(monkeypatch, dtype, density):
     for entries, stripes, of_rows in ((8_000_000, 16, 1 << 24), (50, 1, 1 << 24), (50, 1, 700)):
         monkeypatch.setattr(gram, "_BLOCK_ENTRIES", entries)
         monkeypatch.setattr(gram, "_STRIPES", stripes)
-        monkeypatch.setattr(rows_module, "_MOST_ENTRIES", of_rows)
+        monkeypatch.setattr(gram, "_ROWS_ENTRIES", of_rows)
         one, two = (gram.gram_matrix([rows], n_jobs) for n_jobs in (1, 2))
         assert one.dtype == dtype
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
@@ -162,8 +161,8 @@ def test_products_of_rows(monkeypatch, dtype, density):
 def test_products_of_blocks_in_stripes(monkeypatch, density):
     X = sparse.random(300, 200, density, format="csr", random_state=0)
     rows = MemoryRows(sparse.csr_array(X))
-    monkeypatch.setattr(rows_module, "_MOST_ENTRIES", X.nnz // 3)
-    sizes = [block.stop - block.first for block in rows.blocks()]
+    monkeypatch.setattr(gram, "_ROWS_ENTRIES", X.nnz // 3)
+    sizes = [block.stop - block.first for block in rows.blocks(most=X.nnz // 3)]
     assert len(sizes) > 2
     assert max(sizes) > 64  # stripes have 32 rows or more
     assert_allclose(gram.gram_matrix([rows], 2), (X @ X.T).toarray() + 1, atol=1e-12)
@@ -186,7 +185,7 @@ def test_products_of_some_columns_of_several_rows(monkeypatch, density, columns)
     X = sparse.random(300, 200, density, format="csr", random_state=0)
     parts = [MemoryRows(sparse.csr_array(X[rows])) for rows in (slice(90), slice(90, 100), slice(100, 300))]
     for of_rows, entries in ((1 << 24, 8_000_000), (X.nnz // 4, 90)):
-        monkeypatch.setattr(rows_module, "_MOST_ENTRIES", of_rows)
+        monkeypatch.setattr(gram, "_ROWS_ENTRIES", of_rows)
         monkeypatch.setattr(gram, "_BLOCK_ENTRIES", entries)
         own = X[:, columns].toarray()
         assert_allclose(gram.gram_matrix(parts, 2, columns), own @ own.T + 1, atol=1e-12)

@@ -14,6 +14,7 @@ from ddlcn.layers.rows import Block, Rows
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
+_ROWS_ENTRIES = 1 << 22  # of a block of rows: 32 MB
 _BLOCK_ENTRIES = 4_000_000  # of the columns of a block, dense or not
 
 
@@ -44,7 +45,7 @@ def _blocks(parts: Sequence[Rows], first: int = 0) -> Iterator[Block]:
     """All rows of all parts, counted on, from the block on that begins with row `first`."""
     start = 0
     for part in parts:
-        for block in part.blocks(max(0, first - start)):
+        for block in part.blocks(max(0, first - start), _ROWS_ENTRIES):
             yield block._replace(first=start + block.first)
         start += part.shape[0]
 

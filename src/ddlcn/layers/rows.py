@@ -17,8 +17,7 @@ from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
 
 ROOM = 1 << 23  # entries of rows that training holds in memory: 64 MB
-_MOST_ENTRIES = 1 << 23  # of a block
-_MOST_GATHERED = 1 << 24
+_MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
 
 
 class Block(NamedTuple):
@@ -75,8 +74,8 @@ class Rows(Protocol):
         """Squared lengths."""
         ...
 
-    def blocks(self, first: int = 0) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`."""
+    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
+        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
         ...
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
@@ -164,9 +163,9 @@ class MemoryRows:
         found = [kernels.squared_lengths(block.indptr, block.data) for block in self.blocks()]
         return np.concatenate(found)
 
-    def blocks(self, first: int = 0) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`."""
-        for start, stop in pairwise(cuts(np.diff(self.X.indptr))):
+    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
+        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
+        for start, stop in pairwise(cuts(np.diff(self.X.indptr), most)):
             if start >= first:
                 yield Block(start, self.X.indptr[start : stop + 1], self.X.indices, self.X.data)
                 self._forget(start, stop)
@@ -228,7 +227,7 @@ def together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np
     start = 0
     while start < len(marks):
         stop, wanted = start + 1, marks[start]
-        while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_GATHERED:
+        while stop < len(marks) and entries[wanted | marks[stop]].sum() <= _MOST_ENTRIES:
             stop, wanted = stop + 1, wanted | marks[stop]
         yield range(start, stop), wanted
         start = stop
@@ -237,7 +236,7 @@ def together(marks: np.ndarray, entries: np.ndarray) -> Iterator[tuple[range, np
 def cuts(entries: np.ndarray, most: int | None = None) -> list[int]:
     """Where blocks begin, and the end, for rows of so many entries.
 
-    >>> cuts(np.array([5, 5, 1 << 23, 7]))
+    >>> cuts(np.array([5, 5, 1 << 24, 7]))
     [0, 2, 3, 4]
     """
     most = most or _MOST_ENTRIES

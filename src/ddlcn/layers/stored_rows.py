@@ -60,9 +60,9 @@ class StoredRows:
         """Whether all rows are kept in memory once they were read."""
         return self.n_entries <= _FEW_ENTRIES
 
-    def blocks(self, first: int = 0) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`."""
-        for start, stop in pairwise(self._facts.cuts):
+    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
+        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
+        for start, stop in pairwise(cuts(self._facts.entries, most)):
             if start >= first and self.are_few:
                 _, indptr, indices, data = self._kept()
                 yield Block(start, indptr[start : stop + 1], indices, data)
@@ -99,11 +99,11 @@ class StoredRows:
             entries.append(np.diff(part.indptr))
             squares.append(kernels.squared_lengths(part.indptr, part.data))
         counts = np.concatenate(entries)
-        return _Facts(np.cumsum(lengths), counts, cuts(counts), np.concatenate(squares), part.dtype)
+        return _Facts(np.cumsum(lengths), counts, np.concatenate(squares), part.dtype)
 
     def _read(self, numbers: np.ndarray) -> Block:
         """The rows of some numbers, counted from zero."""
-        starts, entries, _, _, dtype = self._facts
+        starts, entries, _, dtype = self._facts
 
         def take(part: int, places: np.ndarray) -> csr_array:
             found = self.store.read(self.names[part])
@@ -113,10 +113,9 @@ class StoredRows:
 
 
 class _Facts(NamedTuple):
-    """What one reading of all units tells: where each starts, entries by row, blocks, and lengths."""
+    """What one reading of all units tells: where each starts, entries by row, and lengths."""
 
     starts: np.ndarray
     entries: np.ndarray
-    cuts: list[int]
     squares: np.ndarray
     dtype: np.dtype
