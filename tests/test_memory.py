@@ -1,0 +1,56 @@
+"""One heap for all threads of a command."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ddlcn import memory
+
+# threads that each leave a block behind hold a heap each, of which the system's maps tell
+HEAPS = """
+import sys, threading
+if sys.argv[1] == "one":
+    from ddlcn.memory import one_heap
+    one_heap()
+kept, ready = [], threading.Barrier(9)
+def work():
+    kept.append(bytearray(100_000))
+    ready.wait()
+threads = [threading.Thread(target=work) for _ in range(8)]
+[thread.start() for thread in threads]
+ready.wait()
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc_info.argtypes = [ctypes.c_int, ctypes.c_void_p]
+libc.fdopen.restype = ctypes.c_void_p
+libc.fflush.argtypes = [ctypes.c_void_p]
+out = libc.fdopen(1, b"w")
+libc.malloc_info(0, out)
+libc.fflush(out)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs glibc to count its heaps")
+@pytest.mark.parametrize(("how", "least", "most"), [("one", 1, 1), ("each", 2, 100)])
+def test_threads_share_a_heap(monkeypatch, how, least, most):
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    told = subprocess.run([sys.executable, "-c", HEAPS, how], capture_output=True, text=True, check=True)
+    assert least <= told.stdout.count("<heap nr=") <= most
+
+
+def test_what_the_user_says_is_heeded_and_another_allocator_is_no_error(monkeypatch):
+    class Libc:
+        def mallopt(self, *given):
+            asked.append(given)
+
+    asked: list = []
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: Libc())
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
+    memory.one_heap()
+    assert asked == []
+    monkeypatch.delenv("MALLOC_ARENA_MAX")
+    memory.one_heap()
+    assert asked == [(-8, 1)]
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
+    memory.one_heap()
