@@ -160,7 +160,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
     assert process.returncode == 2
     assert b"Traceback" not in seen
     assert seen.rstrip().endswith(
-        b"ddlcn: interrupted, nothing is half-written; run the command again to start over"
+        b"ddlcn: interrupted; nothing is half-written, run the command again to start over"
     )
     assert not any(tmp_path.iterdir())
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
+from ddlcn.cli.interrupts import interruptible
 from ddlcn.errors import DDLCNError
 from ddlcn.memory import one_heap
 
@@ -20,18 +21,17 @@ def main(args: list[str] | None = None) -> NoReturn:
     """Run a command, by default the one that was typed."""
     one_heap()
     try:
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # file names may be no Unicode
-        from ddlcn.cli.app import app
+        with interruptible():
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # file names may be no Unicode
+            from ddlcn.cli.app import app
 
-        for group in GROUPS:
-            import_module(f"ddlcn.cli.{group}")
-        code = app(args, prog_name="ddlcn", standalone_mode=False)
-        if code == 130:  # typer's word for Ctrl-C
-            raise KeyboardInterrupt
-        sys.stdout.flush()
+            for group in GROUPS:
+                import_module(f"ddlcn.cli.{group}")
+            code = app(args, prog_name="ddlcn", standalone_mode=False)
+            if code == 130:  # typer's word for Ctrl-C
+                raise KeyboardInterrupt
+            sys.stdout.flush()
         sys.exit(code)
-    except KeyboardInterrupt:
-        _fail("interrupted, nothing is half-written; run the command again to start over")
     except MemoryError:
         _fail("out of memory; use fewer --jobs, fewer images or fewer atoms")
     except BrokenPipeError:

@@ -9,7 +9,7 @@ import typer
 
 from ddlcn.cli import options
 from ddlcn.cli.app import app
-from ddlcn.errors import DDLCNError
+from ddlcn.cli.interrupts import interruptible
 
 Data = Annotated[
     Path | None,
@@ -56,13 +56,11 @@ def bench(
 
     asked = make_grid(dataset, grid, methods, settings, t, splits, seed, leak)
     start, first, done, total = perf_counter(), None, 0, 0
-    try:
+    with interruptible(lambda: f"the {done} rows are kept, the same command goes on"):
         for done, total in fill(asked, out, data, jobs or -1):
             first = done if first is None else first
             left = (total - done) * (perf_counter() - start) / max(1, done - first)
             _tell(f"{done} of {total} rows" + (f", {_duration(left)} left" if first < done < total else ""))
-    except KeyboardInterrupt:
-        raise DDLCNError(f"interrupted; the {done} rows are kept, the same command goes on") from None
     typer.echo(f"{total} rows in {out}; see ddlcn bench-report {out}")
 
 

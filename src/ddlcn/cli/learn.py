@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
+from ddlcn.cli.interrupts import START_OVER, interruptible
 from ddlcn.cli.results import show, summary
 from ddlcn.cli.terminal import progress
 from ddlcn.errors import DDLCNError
@@ -152,16 +153,19 @@ def _kept_work(output: Path, work: str | None, scheduler: str | None) -> Iterato
     from ddlcn.cluster import connect
     from ddlcn.store import Store
 
-    store, done = Store(work or f"{output}.work"), False
+    where, done = work or f"{output}.work", False
+    store = Store(where)
+
+    def kept() -> str:
+        return (
+            f"finished work is kept in {where!r}, the same command goes on" if store.names() else START_OVER
+        )
+
     with store.in_use(), connect(scheduler) if scheduler else nullcontext():
         try:
-            yield store.path
+            with interruptible(kept):
+                yield store.path
             done = True
-        except KeyboardInterrupt:
-            if not store.names():
-                raise
-            kept = f"finished work is kept in {work or f'{output}.work'!r}"
-            raise DDLCNError(f"interrupted; {kept}, the same command goes on") from None
         finally:
             if work is None and (done or not store.names()):
                 store.remove()
