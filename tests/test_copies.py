@@ -102,8 +102,19 @@ def test_what_hurts_is_not_chosen(digits):
 @pytest.mark.parametrize(("spread", "kind"), [(0.5, "moved"), (2.0, "none")])
 def test_a_gain_must_exceed_its_standard_error(digits, monkeypatch, spread, kind):
     """Each of 48 images gains 0.1 on average, with a standard error of spread / 6.9."""
-    gains = iter([0 * digits[1], 0 * digits[1], 0.1 + spread * (-1.0) ** np.arange(48)])
-    monkeypatch.setattr(Judge, "likelihoods", lambda *_: next(gains))
+    found = iter([0 * digits[1], 0.1 + spread * (-1.0) ** np.arange(48), 0 * digits[1]])
+    monkeypatch.setattr(Judge, "likelihoods", lambda *_: next(found))
+    assert DDLCNClassifier(**SMALL).fit(*digits).copies_ == kind
+
+
+@pytest.mark.parametrize(
+    ("moved", "spread", "kind"), [(0.1, 0.5, "mirrored"), (0.1, 2, "moved"), (-0.1, 2, "none")]
+)
+def test_a_bolder_kind_must_be_surely_better(digits, monkeypatch, moved, spread, kind):
+    """Mirrored copies gain 0.2 on average, moved ones less; none of what is not surely better is taken."""
+    unsure = spread * (-1.0) ** np.arange(48)
+    found = iter([0 * digits[1], moved + 0 * unsure, 0.2 + unsure])
+    monkeypatch.setattr(Judge, "likelihoods", lambda *_: next(found))
     assert DDLCNClassifier(**SMALL).fit(*digits).copies_ == kind
 
 
@@ -146,7 +157,7 @@ def test_single_images_and_many_images_choose_none(digits, monkeypatch):
 
 
 def test_unknown_kind(digits):
-    with pytest.raises(DDLCNError, match="copies='upside down': unknown; choose one of 'none', 'mirrored'"):
+    with pytest.raises(DDLCNError, match="copies='upside down': unknown; choose one of 'none', 'moved'"):
         DDLCNClassifier(**SMALL, copies="upside down").fit(*digits)
 
 

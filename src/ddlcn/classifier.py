@@ -67,8 +67,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     deep : float or "cv", optional
         Length of the deep channel beside pooled codes of length 1: descriptors coded over all deeper atoms at
         once, and averaged over a fine grid. "cv" tries some on held-out training images; 0 leaves it out.
-    copies : "none", "mirrored", "moved" or "cv", optional
-        Copies of training images that train beside them: mirrored, or shifted, turned and scaled a little;
+    copies : "none", "moved", "mirrored" or "cv", optional
+        Copies of training images that train beside them: shifted, turned and scaled a little, or mirrored;
         "cv" tries each kind on held-out training images. Dictionaries are learnt without them.
     C : float or "cv", optional
         Weight of errors in the SVM, or "cv" to choose it by cross-validation on the training images.

@@ -59,10 +59,11 @@ def _moves(by: float = 1 / 28, turn: float = 8.0, larger: float = 1.08) -> tuple
     )
 
 
+# the boldest last
 KINDS: dict[str, tuple[Change, ...]] = {
     "none": (),
-    "mirrored": (Change(mirror=True),),
     "moved": _moves(),
+    "mirrored": (Change(mirror=True),),
 }
 
 
@@ -86,21 +87,21 @@ class Choice(NamedTuple):
 
 
 def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
-    """The kind of copies that helps most by a judge, if any."""
-    best, most = no_choice("none"), 0.0
+    """The kind of copies that a judge takes: each, in turn, must be surely better than the best before it."""
+    best = no_choice("none")
     if len(codes) > _MANY:
         return best
     own = _rows_of(rows[some] for some in np.array_split(judge.sample, -(-len(judge.sample) // _AT_ONCE)))
-    plain = judge.likelihoods(judge.products(own))
-    for kind in KINDS if len(plain) else ():  # else no class has an image to spare
+    highest = judge.likelihoods(judge.products(own))
+    for kind in KINDS if len(highest) else ():  # else no class has an image to spare
         images, changes = deal(kind, codes)
         if changes:
             each = min(len(images) // len(codes), max(1, _JUDGED // len(judge.sample)))
             asked = np.ravel([n * len(codes) + judge.sample for n in range(each)])
             theirs = _rows_of(code(images[asked], tuple(changes[copy] for copy in asked)))
-            gain = sure_gain(judge.likelihoods(judge.products(own, theirs)), plain)
-            if gain > most:
-                best, most = Choice(kind, asked, theirs), gain
+            likelihoods = judge.likelihoods(judge.products(own, theirs))
+            if sure_gain(likelihoods, highest) > 0:
+                best, highest = Choice(kind, asked, theirs), likelihoods
             del theirs  # makes room
     return best
 

@@ -14,7 +14,7 @@ from ddlcn.errors import DDLCNError
 Part = StrEnum("Part", ["train", "test"])
 Preset = StrEnum("Preset", ["best", "paper"])
 Coder = StrEnum("Coder", ["exact", "llc"])
-Copies = StrEnum("Copies", ["none", "mirrored", "moved", "cv"])
+Copies = StrEnum("Copies", ["none", "moved", "mirrored", "cv"])
 Format = StrEnum("Format", ["table", "csv", "jsonl"])
 
 
