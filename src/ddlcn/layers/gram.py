@@ -107,7 +107,7 @@ def transposed_product(rows: Rows, duals: np.ndarray) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
     duals, all_of = duals.T.astype(rows.dtype), np.ones(rows.shape[1], np.bool_)
     out = np.zeros((rows.shape[1], duals.shape[1]), rows.dtype)
-    for block in rows.blocks():
+    for block in rows.blocks(most=_ROWS_ENTRIES):
         n_rows = len(block.indptr) - 1
         for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // n_rows)):
             dense = np.zeros((n_rows, len(columns)), rows.dtype)

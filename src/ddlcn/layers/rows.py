@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
 
-ROOM = 1 << 23  # entries of rows that training holds in memory: 64 MB
+ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
 
 
