@@ -1,5 +1,6 @@
 """One heap for all threads of a command."""
 
+import platform
 import subprocess
 import sys
 
@@ -7,12 +8,15 @@ import pytest
 
 from ddlcn import memory
 
-# threads that each leave a block behind hold a heap each, of which the system's maps tell
+# threads that each leave a block behind hold a heap each, of which malloc_info tells
 HEAPS = """
 import sys, threading
-if sys.argv[1] == "one":
-    from ddlcn.memory import one_heap
-    one_heap()
+if sys.argv[1] == "command":
+    from ddlcn.cli import main
+    try:
+        main(["--help"])
+    except SystemExit:
+        sys.stdout.flush()
 kept, ready = [], threading.Barrier(9)
 def work():
     kept.append(bytearray(100_000))
@@ -31,10 +35,11 @@ libc.fflush(out)
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs glibc to count its heaps")
-@pytest.mark.parametrize(("how", "least", "most"), [("one", 1, 1), ("each", 2, 100)])
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc to count its heaps")
+@pytest.mark.parametrize(("how", "least", "most"), [("command", 1, 1), ("library", 2, 100)])
 def test_threads_share_a_heap(monkeypatch, how, least, most):
-    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    for name in ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES"):
+        monkeypatch.delenv(name, raising=False)
     told = subprocess.run([sys.executable, "-c", HEAPS, how], capture_output=True, text=True, check=True)
     assert least <= told.stdout.count("<heap nr=") <= most
 
@@ -46,10 +51,13 @@ def test_what_the_user_says_is_heeded_and_another_allocator_is_no_error(monkeypa
 
     asked: list = []
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: Libc())
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    memory.one_heap()
+    for name, value in (("MALLOC_ARENA_MAX", "4"), ("GLIBC_TUNABLES", "glibc.malloc.arena_max=4")):
+        with monkeypatch.context() as said:
+            said.setenv(name, value)
+            memory.one_heap()
     assert asked == []
-    monkeypatch.delenv("MALLOC_ARENA_MAX")
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=1")
     memory.one_heap()
     assert asked == [(-8, 1)]
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())

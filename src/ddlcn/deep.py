@@ -19,8 +19,8 @@ _UNASKED = 1.0  # where no class has an image to spare
 def choose(judge: Judge, rows: Rows, n_pooled: int) -> float:
     """The length that helps most by a judge, or 0; `rows` are of its sample, with a deep channel.
 
-    Pooled codes of length 1 beside a channel of length w, all brought to length 1, have products that are
-    (products of pooled codes + w² products of the channel) / (1 + w²).
+    Pooled codes of length 1 beside a channel of length w have products that are those of pooled codes and w²
+    times those of the channel.
     """
     pooled = _of_unit_rows(judge.products(rows, columns=slice(n_pooled)))
     without = judge.likelihoods(pooled)
@@ -29,7 +29,7 @@ def choose(judge: Judge, rows: Rows, n_pooled: int) -> float:
     deep = _of_unit_rows(judge.products(rows, columns=slice(n_pooled, None)))
     best, most = 0.0, 0.0
     for length in LENGTHS:
-        both = (pooled + np.float32(length**2) * deep) / np.float32(1 + length**2)
+        both = _of_unit_rows(pooled + length**2 * (deep - 1))
         gain = sure_gain(judge.likelihoods(both), without)
         if gain > most:
             best, most = length, gain

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_softmax
 
-from ddlcn.layers.descent import Folds
+from ddlcn.layers.descent import GramFolds
 from ddlcn.layers.gram import gram_matrix
 from ddlcn.layers.rows import Rows
 from ddlcn.layers.svm import calibrate, held_out_scores
@@ -52,7 +52,7 @@ class Judge:
         """
         repeats = len(gram) // len(self.sample)
         codes, origins = np.tile(self._codes, repeats), np.tile(np.arange(len(self.sample)), repeats)
-        problem = Folds(gram, codes, 1e-3, self.seed, self.n_jobs)
+        problem = GramFolds(gram, codes, 1e-3, self.seed, self.n_jobs)
         [(scores, truth)] = held_out_scores(problem, (self.C,), origins, self.seed)
         scale = calibrate(scores, truth)[0] if len(truth) else 1.0
         return log_softmax(scale * scores, axis=1)[np.arange(len(truth)), truth]

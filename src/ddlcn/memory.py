@@ -12,8 +12,9 @@ def one_heap() -> None:
 
     It would give each thread a heap of its own, and what is free in one serves no other: a training then had
     up to a third more. This concerns all of a process, so a command may do it, and a library leaves it to
-    whoever runs it (MALLOC_ARENA_MAX, which is heeded). Call it before there are threads.
+    whoever runs it (MALLOC_ARENA_MAX or GLIBC_TUNABLES, which are heeded). Call it before there are threads.
     """
-    if "MALLOC_ARENA_MAX" not in os.environ:
+    said = "MALLOC_ARENA_MAX" in os.environ or "arena_max" in os.environ.get("GLIBC_TUNABLES", "")
+    if not said:
         with suppress(AttributeError, OSError, TypeError):  # another allocator
             ctypes.CDLL(None).mallopt(_ARENAS, 1)

@@ -20,11 +20,14 @@ def broken() -> None:
     raise ValueError
 
 
-def fail_after(callback: Callable[[], None]) -> None:
+COMPILER = RuntimeError("no compiled object yet")
+
+
+def fail_after(callback: Callable[[], None], error: BaseException = COMPILER) -> None:
     """As the compiler does, when Python ignored what a callback of it raised."""
     with interruptible():
         callback()
-        raise RuntimeError("no compiled object yet")
+        raise error
 
 
 def test_ctrl_c_is_an_error_that_says_what_is_kept() -> None:
@@ -48,6 +51,25 @@ def test_other_failures_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> N
         fail_after(broken)
     assert ignored == [ValueError]
     assert sys.unraisablehook is before
+
+
+@pytest.mark.parametrize(
+    "error", [DDLCNError("cat/3.png is damaged"), OSError(28, "full"), MemoryError("all")]
+)
+def test_what_has_a_cause_of_its_own_keeps_it(error: Exception) -> None:
+    with pytest.raises(type(error)) as told:
+        fail_after(interrupted, error)
+    assert told.value is error
+
+
+def test_the_innermost_says_what_is_kept() -> None:
+    def interrupted_twice() -> None:
+        interrupted()
+        with interruptible(lambda: "two rows are kept"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(DDLCNError, match="two rows are kept"):
+        fail_after(interrupted_twice)
 
 
 def test_an_ignored_one_that_harmed_nothing_is_forgotten() -> None:

@@ -33,8 +33,9 @@ def interruptible(kept: Callable[[], str] = lambda: START_OVER) -> Iterator[None
     try:
         yield
     except (KeyboardInterrupt, Exception) as error:
-        if not (ignored or isinstance(error, KeyboardInterrupt)):
-            raise
-        raise DDLCNError(f"interrupted; {kept()}") from None
+        explained = isinstance(error, DDLCNError | OSError | MemoryError)
+        if isinstance(error, KeyboardInterrupt) or (ignored and not explained):
+            raise DDLCNError(f"interrupted; {kept()}") from None
+        raise
     finally:
         sys.unraisablehook = before

@@ -28,20 +28,17 @@ _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix 
 _SPARSE = 0.02  # share of entries below which weights are summed entry by entry
 _CLASSES_AT_ONCE = 16  # that sparse rows are gone through for
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
-_NOT_MADE = np.empty((0, 0))
 _MOST_PASSES, _MOST_ROUNDS = 100, 1000
 
 
-class Folds:
-    """Classes of rows whose Gram matrix is known, which is all that it takes to hold some of them out.
+class Folds(ABC):
+    """Classes of rows, of which folds can be held out.
 
     `codes` are 0, 1, …; of two classes only class 1 is solved for.
     """
 
-    def __init__(
-        self, gram: np.ndarray, codes: np.ndarray, tol: float, seed: int | None, n_jobs: int | None
-    ) -> None:
-        self.gram, self.codes, self.tol, self.seed, self.n_jobs = gram, codes, tol, seed, n_jobs
+    def __init__(self, codes: np.ndarray, tol: float, seed: int | None, n_jobs: int | None) -> None:
+        self.codes, self.tol, self.seed, self.n_jobs = codes, tol, seed, n_jobs
         n_classes = codes.max() + 1
         self.classes = np.arange(n_classes) if n_classes > 2 else np.array([1])
 
@@ -57,16 +54,36 @@ class Folds:
                 scores[folds == fold] = np.concatenate(of_parts).T
         return found
 
+    @abstractmethod
+    def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
+        """Some classes, to be trained on the rows that `train` marks."""
+
+    @abstractmethod
     def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
         """Do something for the classes in parts of a size that no answer depends on."""
-        parts = np.array_split(self.classes, len(self.classes))
-        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+
+    def _by_threads(
+        self, do: Callable[..., Any], at_once: int, n_jobs: int | None, *settings: Any
+    ) -> list[Any]:
+        parts = np.array_split(self.classes, -(-len(self.classes) // at_once))
+        return Parallel(n_jobs=n_jobs, require="sharedmem")(
             delayed(do)(self, part, *settings) for part in parts
         )
+
+
+class GramFolds(Folds):
+    """Rows of which the Gram matrix, with 1 added, is all that is known."""
+
+    def __init__(self, gram: np.ndarray, *problem: Any) -> None:
+        super().__init__(*problem)
+        self.gram = gram
 
     def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
         """Some classes, to be trained on the rows that `train` marks."""
         return _GramDescent(self.gram, self.codes, classes, train, self.seed)
+
+    def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
+        return self._by_threads(do, 1, self.n_jobs, *settings)
 
 
 class Problem(Folds):
@@ -78,11 +95,12 @@ class Problem(Folds):
     def __init__(
         self, X: Any, codes: np.ndarray, solver: str, tol: float, seed: int | None, n_jobs: int | None
     ) -> None:
-        super().__init__(_NOT_MADE, codes, tol, seed, n_jobs)
+        super().__init__(codes, tol, seed, n_jobs)
         self.rows: Rows = X if isinstance(X, MemoryRows | StoredRows) else MemoryRows(csr_array(X))
         self.solver = solver
         few = X.shape[0] <= min(_LARGEST_GRAM, _FEW * self.rows.n_entries / X.shape[0])
         self.by_gram = solver == "gram" or (solver == "auto" and few)
+        self._gram: np.ndarray | None = None
         self._lock = Lock()
 
     def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -90,7 +108,7 @@ class Problem(Folds):
         parts = self._for_parts(solve_classes, C)
         found, gaps = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         if self.by_gram:
-            self.gram = _NOT_MADE  # makes room
+            self._gram = None  # makes room
             weights, biases = self._weights(found)
         else:
             weights, biases = found[:, :-1], found[:, -1].copy()
@@ -111,10 +129,7 @@ class Problem(Folds):
         k, rows = len(self.classes), self.rows
         n_jobs = self.n_jobs if self.by_gram or rows.are_few else 1  # a block a thread would be too much
         if not isinstance(rows, StoredRows):
-            parts = np.array_split(self.classes, k if self.by_gram else -(-k // _CLASSES_AT_ONCE))
-            return Parallel(n_jobs=n_jobs, require="sharedmem")(
-                delayed(do)(self, part, *settings) for part in parts
-            )
+            return self._by_threads(do, 1 if self.by_gram else _CLASSES_AT_ONCE, n_jobs, *settings)
         at_once = _CLASSES_AT_ONCE
         if self.by_gram or active_client() is not None:  # then classes share nothing but what is read
             at_once = min(at_once, -(-k // 16))
@@ -125,12 +140,13 @@ class Problem(Folds):
 
     def descent(self, classes: np.ndarray, train: np.ndarray) -> _Descent:
         """Some classes, to be trained on the rows that `train` marks."""
-        if self.by_gram:
-            with self._lock:  # made once, by whoever needs it first
-                if self.gram is _NOT_MADE:
-                    self.gram = gram_matrix([self.rows], self.n_jobs)
-            return super().descent(classes, train)
-        return _SparseDescent(self.rows, self.codes, classes, train, self.seed, n_jobs=self.n_jobs)
+        given = (self.codes, classes, train, self.seed)
+        if not self.by_gram:
+            return _SparseDescent(self.rows, *given, n_jobs=self.n_jobs)
+        with self._lock:  # made once, by whoever needs it first
+            if self._gram is None:
+                self._gram = gram_matrix([self.rows], self.n_jobs)
+        return _GramDescent(self._gram, *given)
 
 
 def _stored_problem(
@@ -153,7 +169,7 @@ def solve_classes(problem: Problem, classes: np.ndarray, C: float) -> tuple[np.n
 
 
 def hold_out(
-    problem: Problem, classes: np.ndarray, folds: np.ndarray, fold: int, candidates: tuple[float, ...]
+    problem: Folds, classes: np.ndarray, folds: np.ndarray, fold: int, candidates: tuple[float, ...]
 ) -> tuple[np.ndarray, ...]:
     """For each C, scores (k, n) of the rows of a fold by the others; each C starts where the last ended."""
     descent, found = problem.descent(classes, (folds != fold) & (folds >= -1)), []
@@ -296,6 +312,7 @@ class _SparseDescent(_Descent):
     def settle(self, restless: np.ndarray, ridge: float, slope: float) -> None:
         for lines, numbers, block in self.rows.gather(self.active[restless]):
             self._for(restless[lines], self._settle, block, numbers, ridge, slope)
+            del block  # makes room for the next
 
     def _settle(self, c: int, block: Block, numbers: slice | np.ndarray, ridge: float, slope: float) -> None:
         targets, squares, alphas = self.targets[c][numbers], self.squares[numbers], self.alphas[c][numbers]

@@ -27,15 +27,16 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
     n_rows, counts = sum(part.shape[0] for part in parts), np.zeros(parts[0].shape[1], np.int64)
     for block in _blocks(parts):
         _count_columns(block, counts)
+        del block  # makes room for the next, as below
     first, stop, _ = columns.indices(len(counts))
     counts[:first] = counts[stop:] = 0
-    gram, heavy = np.ones((n_rows, n_rows), parts[0].dtype), counts >= max(1, _HEAVY * n_rows)
+    gram, heavy = np.ones((n_rows, n_rows), parts[0].dtype), counts >= _HEAVY * n_rows
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         for left in _blocks(parts):
             for right in chain([left], _blocks(parts, left.stop)):
                 out = gram[left.first : left.stop, right.first : right.stop]
                 _add_products(left, right, range(first, stop), heavy, out, parallel)
-                del right  # makes room for the next
+                del right
             del left
         parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
     return gram
@@ -47,6 +48,7 @@ def _blocks(parts: Sequence[Rows], first: int = 0) -> Iterator[Block]:
     for part in parts:
         for block in part.blocks(max(0, first - start), _ROWS_ENTRIES):
             yield block._replace(first=start + block.first)
+            del block
         start += part.shape[0]
 
 

@@ -60,7 +60,9 @@ class Growing:
 
     def forget(self, start: int, stop: int) -> None:
         """Give back the memory of some of it, which is read again when it is looked at."""
-        if self._map is not None:
+        if self._map is not None and hasattr(
+            self._map, "madvise"
+        ):  # Windows has none, and pages them out itself
             page, size = mmap.PAGESIZE, self._held.itemsize
             first, last = -(-start * size // page) * page, stop * size // page * page
             if stop * size == len(self._map):

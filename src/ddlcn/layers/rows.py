@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -84,6 +84,10 @@ class Rows(Protocol):
 
     def __getitem__(self, numbers: np.ndarray) -> csr_array:
         """Some rows, by their numbers in rising order, in memory."""
+        ...
+
+    def add(self, parts: Iterable[Any]) -> Rows:
+        """These rows and then more, of the same home; without what had been read of them."""
         ...
 
     def load(self) -> csr_array:
@@ -179,7 +183,7 @@ class MemoryRows:
             for lines, wanted in together(marks, np.diff(self.X.indptr)):
                 X = self[numbers := np.flatnonzero(wanted)]
                 yield Gathered(lines, numbers, Block(0, X.indptr, X.indices, X.data))
-                del X  # makes room for the next
+                del X  # makes room for the next, if whoever has it lets go too
 
     def load(self) -> csr_array:
         """All rows."""

@@ -31,7 +31,7 @@ class StoredRows:
         return csr_array((data, indices, indptr), shape=(len(numbers), self.shape[1]))
 
     def add(self, parts: Iterable[StoredRows]) -> StoredRows:
-        """These rows and then more, of the same store."""
+        """These rows and then more, of the same store; without what had been read of them."""
         every = [self, *parts]
         names = [name for part in every for name in part.names]
         return StoredRows(self.store, names, (sum(part.shape[0] for part in every), self.shape[1]))
