@@ -13,44 +13,38 @@ from ddlcn.kernels.compiled import kernel
 
 
 @kernel
-def column_lists(indptr, indices, data, start, stop, heavy):
-    """Of columns from `start` to `stop` but heavy ones: where the list of each begins; rows; values."""
-    heads = np.zeros(stop - start + 1, np.int64)
-    for i in range(indptr.size - 1):
-        row = indices[indptr[i] : indptr[i + 1]]
-        for column in row[np.searchsorted(row, start) : np.searchsorted(row, stop)]:
-            heads[column - start + 1] += not heavy[column]
-    heads = np.cumsum(heads)
+def column_lists(indptr, indices, data, wanted):
+    """Of the wanted columns: where the list of each begins; rows, which ascend in a list; values."""
+    heads = np.zeros(wanted.size + 1, np.int32)
+    for e in range(indptr[0], indptr[-1]):
+        heads[indices[e] + 1] += wanted[indices[e]]
+    for column in range(wanted.size):
+        heads[column + 1] += heads[column]
     rows, values, place = np.empty(heads[-1], np.int32), np.empty(heads[-1], data.dtype), heads[:-1].copy()
     for i in range(indptr.size - 1):
-        row = indices[indptr[i] : indptr[i + 1]]
-        for e in range(indptr[i] + np.searchsorted(row, start), indptr[i] + np.searchsorted(row, stop)):
-            column = indices[e] - start
-            if not heavy[indices[e]]:
+        for e in range(indptr[i], indptr[i + 1]):
+            column = indices[e]
+            if wanted[column]:
                 rows[place[column]], values[place[column]] = i, data[e]
                 place[column] += 1
     return heads, rows, values
 
 
 @kernel
-def add_sparse_gram(indptr, indices, data, start, stop, heavy, heads, rows, values, first, last, same, out):
-    """Add the products of these columns to `out`, in the lines from `first` to `last`.
+def add_listed_products(left, right, first, same, out):
+    """Add the products of rows that are listed by column to `out`, a line for each row of `left`.
 
-    For a row and each of its columns, go through the listed rows that have it; if these are the `same` rows,
-    through it and later ones, which gives the upper triangle.
+    If line 0 is row `first` of the `same` rows, those with itself and later ones: the upper triangle.
     """
-    place = heads[:-1].copy()
-    if same:
-        for column in range(place.size):
-            place[column] += np.searchsorted(rows[heads[column] : heads[column + 1]], first)
-    for i in range(first, last):
-        line, row = out[i], indices[indptr[i] : indptr[i + 1]]
-        for e in range(indptr[i] + np.searchsorted(row, start), indptr[i] + np.searchsorted(row, stop)):
-            column, value = indices[e] - start, data[e]
-            if not heavy[indices[e]]:
-                for m in range(place[column], heads[column + 1]):
-                    line[rows[m]] += value * values[m]
-                place[column] += same
+    (heads, lines, left_values), (right_heads, rows, right_values) = left, right
+    for column in range(heads.size - 1):
+        start, stop = right_heads[column], right_heads[column + 1]
+        for m in range(heads[column], heads[column + 1]):
+            line, value = out[lines[m]], left_values[m]
+            while same and rows[start] < first + lines[m]:
+                start += 1
+            for e in range(start, stop):
+                line[rows[e]] += value * right_values[e]
 
 
 @kernel

@@ -30,14 +30,20 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
         del block  # makes room for the next, as below
     first, stop, _ = columns.indices(len(counts))
     counts[:first] = counts[stop:] = 0
-    gram, heavy = np.ones((n_rows, n_rows), parts[0].dtype), counts >= _HEAVY * n_rows
+    heavy = counts >= _HEAVY * n_rows
+    light, gram = (counts > 0) & ~heavy, np.ones((n_rows, n_rows), parts[0].dtype)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         for left in _blocks(parts):
+            lists = parallel(
+                delayed(_listed)(left, light, stripe) for stripe in _stripes(left.stop - left.first)
+            )
             for right in chain([left], _blocks(parts, left.stop)):
                 out = gram[left.first : left.stop, right.first : right.stop]
-                _add_products(left, right, range(first, stop), heavy, out, parallel)
+                same = left.first == right.first
+                _add_dense(left, right, heavy, same, out, parallel)
+                _add_sparse(lists, _listed(right, light), same, out, parallel)
                 del right
-            del left
+            del left, lists
         parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
     return gram
 
@@ -59,43 +65,45 @@ def _count_columns(block: Block, counts: np.ndarray) -> None:
         counts += np.bincount(own[start : start + _BLOCK_ENTRIES], minlength=len(counts))
 
 
-def _add_products(
-    left: Block, right: Block, wanted: range, heavy: np.ndarray, out: np.ndarray, parallel: Parallel
+def _add_dense(
+    left: Block, right: Block, heavy: np.ndarray, same: bool, out: np.ndarray, parallel: Parallel
 ) -> None:
-    """Add the products of the rows of two blocks; of a block with itself, the upper triangle at least."""
+    """Add the products of the heavy columns of two blocks; of the same, the upper triangle at least."""
 
     def for_stripes(do: Callable[..., None], n_rows: int, *given: Any) -> None:
         parallel(delayed(do)(stripe, *given) for stripe in _stripes(n_rows))
 
-    same = left.first == right.first
     for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // max(out.shape))):
         chosen = heavy[columns.start : columns.stop]
         dense = []
         for block in (left,) if same else (left, right):
             dense.append(np.zeros((len(block.indptr) - 1, chosen.sum()), out.dtype))
             for_stripes(_fill, len(dense[-1]), block, columns, chosen, dense[-1])
-        for_stripes(_add_dense, len(out), dense[0], dense[-1], same, out)
-    counts = np.zeros(len(heavy), np.int64)
-    _count_columns(right, counts)
-    for columns in _cut(np.where(heavy, 0, counts)[wanted.start : wanted.stop], _BLOCK_ENTRIES):
-        span = (wanted.start + columns.start, wanted.start + columns.stop, heavy)
-        lists = kernels.column_lists(right.indptr, right.indices, right.data, *span)
-        for_stripes(_add_sparse, len(out), left, span, lists, same, out)
+        for_stripes(_multiply, len(out), dense[0], dense[-1], same, out)
+
+
+def _multiply(stripe: slice, left: np.ndarray, right: np.ndarray, same: bool, out: np.ndarray) -> None:
+    start = stripe.start if same else 0
+    out[stripe, start:] += left[stripe] @ right[start:].T
+
+
+def _add_sparse(lists: list[tuple], right: tuple, same: bool, out: np.ndarray, parallel: Parallel) -> None:
+    """Add the products of listed columns, those of `left` by stripe."""
+    parallel(
+        delayed(kernels.add_listed_products)(left, right, stripe.start, same, out[stripe])
+        for left, stripe in zip(lists, _stripes(len(out)), strict=True)
+    )
+
+
+def _listed(block: Block, wanted: np.ndarray, stripe: slice = slice(None)) -> tuple:
+    """Rows of a block by wanted columns; those of a stripe are counted from its first."""
+    indptr = block.indptr if stripe.stop is None else block.indptr[stripe.start : stripe.stop + 1]
+    return kernels.column_lists(indptr, block.indices, block.data, wanted)
 
 
 def _stripes(n_rows: int) -> list[slice]:
     height = max(32, -(-n_rows // _STRIPES))
     return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
-
-
-def _add_dense(stripe: slice, left: np.ndarray, right: np.ndarray, same: bool, out: np.ndarray) -> None:
-    start = stripe.start if same else 0
-    out[stripe, start:] += left[stripe] @ right[start:].T
-
-
-def _add_sparse(stripe: slice, left: Block, span: tuple, lists: tuple, same: bool, out: np.ndarray) -> None:
-    given = (left.indptr, left.indices, left.data, *span, *lists)
-    kernels.add_sparse_gram(*given, stripe.start, stripe.stop, same, out)
 
 
 def _mirror(stripe: slice, gram: np.ndarray) -> None:
