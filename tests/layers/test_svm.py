@@ -154,7 +154,7 @@ def test_products_of_rows(monkeypatch, dtype, density):
         assert one.dtype == dtype
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
         assert_array_equal(one, two)
-        assert_allclose(gram.transposed_product(rows, duals), X.T @ duals.T, atol=1e-4)
+        assert_allclose(gram.transposed_product(rows, duals, 2), X.T @ duals.T, atol=1e-4)
 
 
 @pytest.mark.parametrize("density", [0.02, 0.3])

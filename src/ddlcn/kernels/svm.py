@@ -48,6 +48,21 @@ def add_listed_products(left, right, first, same, out):
 
 
 @kernel
+def add_weighted_sums(first, last, lists, weights, out):
+    """Add to lines of `out`, one a column, the weights of the rows that have it, times their values there.
+
+    Columns from `first` to `last`; a row has a line of weights, as long as those of `out`.
+    """
+    heads, rows, values = lists
+    for column in range(first, last):
+        line = out[column]
+        for m in range(heads[column], heads[column + 1]):
+            own, value = weights[rows[m]], values[m]
+            for k in range(line.size):
+                line[k] += value * own[k]
+
+
+@kernel
 def gram_pass(gram, targets, order, ridge, alphas, scores):
     """One pass over the rows in `order`, for one class: a step changes the scores of all rows."""
     worst = 0.0

@@ -25,7 +25,6 @@ from ddlcn.store import Shared, Store
 
 _LARGEST_GRAM = 10_000  # images; 400 MB
 _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix was the faster way
-_SPARSE = 0.02  # share of entries below which weights are summed entry by entry
 _CLASSES_AT_ONCE = 16  # that sparse rows are gone through for
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
 _MOST_PASSES, _MOST_ROUNDS = 100, 1000
@@ -109,21 +108,12 @@ class Problem(Folds):
         found, gaps = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         if self.by_gram:
             self._gram = None  # makes room
-            weights, biases = self._weights(found)
+            duals = np.where(self.codes == self.classes[:, None], found, -found)
+            weights, biases = transposed_product(self.rows, duals, self.n_jobs).T, duals.sum(axis=1)
         else:
             weights, biases = found[:, :-1], found[:, -1].copy()
         # column by column, as products with sparse rows read it
         return np.asfortranarray(weights, self.rows.dtype), biases, gaps
-
-    def _weights(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows, duals = self.rows, np.where(self.codes == self.classes[:, None], alphas, -alphas)
-        if rows.n_entries >= _SPARSE * rows.shape[0] * rows.shape[1]:
-            return transposed_product(rows, duals).T, duals.sum(axis=1)
-        weights, signs = np.zeros((len(self.classes), rows.shape[1] + 1)), np.ones(len(self.codes))
-        for block in rows.blocks():
-            for own, line in zip(duals, weights, strict=True):
-                kernels.combine(*block, signs, own, line)
-        return weights[:, :-1], weights[:, -1]
 
     def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
         k, rows = len(self.classes), self.rows

@@ -15,7 +15,7 @@ from ddlcn.layers.rows import Block, Rows
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
 _ROWS_ENTRIES = 1 << 22  # of a block of rows: 32 MB
-_BLOCK_ENTRIES = 4_000_000  # of the columns of a block, dense or not
+_BLOCK_ENTRIES = 4_000_000  # of dense columns of a block
 
 
 def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slice(None)) -> np.ndarray:
@@ -113,16 +113,18 @@ def _mirror(stripe: slice, gram: np.ndarray) -> None:
     gram[stripe, stripe] = np.triu(corner) + np.triu(corner, 1).T
 
 
-def transposed_product(rows: Rows, duals: np.ndarray) -> np.ndarray:
-    """Xᵀ dualsᵀ in the precision of X, by dense blocks."""
-    duals, all_of = duals.T.astype(rows.dtype), np.ones(rows.shape[1], np.bool_)
-    out = np.zeros((rows.shape[1], duals.shape[1]), rows.dtype)
-    for block in rows.blocks(most=_ROWS_ENTRIES):
-        n_rows = len(block.indptr) - 1
-        for columns in _cut(all_of, max(256, _BLOCK_ENTRIES // n_rows)):
-            dense = np.zeros((n_rows, len(columns)), rows.dtype)
-            _fill(slice(0, n_rows), block, columns, all_of[: len(columns)], dense)
-            out[columns.start : columns.stop] += dense.T @ duals[block.first : block.stop]
+def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Xᵀ dualsᵀ in the precision of X; threads share out stripes of its columns."""
+    weights, every = np.ascontiguousarray(duals.T, rows.dtype), np.ones(rows.shape[1], np.bool_)
+    out = np.zeros((rows.shape[1], weights.shape[1]), rows.dtype)
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
+        for block in rows.blocks(most=_ROWS_ENTRIES):
+            given = (_listed(block, every), weights[block.first : block.stop], out)
+            parallel(
+                delayed(kernels.add_weighted_sums)(stripe.start, stripe.stop, *given)
+                for stripe in _stripes(len(out))
+            )
+            del block, given  # makes room for the next
     return out
 
 
