@@ -101,10 +101,8 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
             theirs = _rows_of(code(images[asked], tuple(changes[copy] for copy in asked)))
             likelihoods = judge.likelihoods(judge.products(own, theirs))
             if sure_gain(likelihoods, highest) > 0:
-                best, highest = (
-                    Choice(kind, asked, theirs.add(())),
-                    likelihoods,
-                )  # without what was read of them
+                best = Choice(kind, asked, theirs.add(()))  # without what was read of them
+                highest = likelihoods
             del theirs  # makes room
     return best
 

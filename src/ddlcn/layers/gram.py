@@ -88,7 +88,7 @@ def _multiply(stripe: slice, left: np.ndarray, right: np.ndarray, same: bool, ou
 
 
 def _add_sparse(lists: list[tuple], right: tuple, same: bool, out: np.ndarray, parallel: Parallel) -> None:
-    """Add the products of listed columns, those of `left` by stripe."""
+    """Add the products of light columns, of which there are lists for each stripe, and for all of `right`."""
     parallel(
         delayed(kernels.add_listed_products)(left, right, stripe.start, same, out[stripe])
         for left, stripe in zip(lists, _stripes(len(out)), strict=True)
