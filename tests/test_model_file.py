@@ -55,6 +55,7 @@ def rewrite(path, change_header=None, change_tensors=None):
         {"deeper_atoms": (8, 4), "expand": True},
         {"deeper_atoms": (8, 4), "deep": 0.5},
         {"descriptor": DenseSIFT(patch_size=(12, 16), step=5), "pyramid": (1, 3)},
+        {"descriptor": DenseSIFT(patch_size=12, density=1.5, upright=(0.25, 0.2))},
     ],
 )
 def test_loaded_models_answer_identically(tmp_path, changes):
@@ -136,6 +137,20 @@ HEADERS = {
     "deep channel negative": lambda h: h.update(deep=-1.0),
     "deep channel text": lambda h: h.update(deep="1"),
     "deep channel without weights": lambda h: h.update(deep=1.0 if not h["deep"] else 0),
+    "search of nothing": lambda h: h.update(search=0),
+    "search of more than all": lambda h: h.update(search=1.5),
+    "search text": lambda h: h.update(search="0.1"),
+    "search null": lambda h: h.update(search=None),
+    "picked from none": lambda h: h.update(picked_from=0),
+    "picked from a fraction": lambda h: h.update(picked_from=2.5),
+    "picked from text": lambda h: h.update(picked_from="many"),
+    "density zero": lambda h: h["descriptor"].update(density=0),
+    "density huge": lambda h: h["descriptor"].update(density=1e9),
+    "density null": lambda h: h["descriptor"].update(density=None),
+    "upright of one": lambda h: h["descriptor"].update(upright=[0.2]),
+    "upright of none": lambda h: h["descriptor"].update(upright=[0.2, 0.0]),
+    "upright a word": lambda h: h["descriptor"].update(upright="cv"),
+    "copies unknown": lambda h: h.update(copies="torn"),
     "scale NaN": lambda h: h["svm"].update(scale=float("nan")),
     "list": lambda h: h.clear(),
 }
@@ -149,6 +164,36 @@ TENSORS = {
     "one too many": lambda t: t.update({"dictionary.7": t["dictionary.0"].copy()}),
     "empty": lambda t: t.update({"dictionary.1": t["dictionary.1"][:0].copy()}),
 }
+
+
+def test_what_was_chosen_survives(model, saved):
+    model = DDLCNClassifier.load(saved)
+    assert (model.network_.search, model.picked_from_) == (0.1, None)
+    model.picked_from_, model.copies_ = 60_000, "bent"
+    model.descriptor_ = model.descriptor_.but(density=2.0, upright=(0.25, 0.125))
+    model.network_.search = 0.25
+    model.save(saved)
+    again = DDLCNClassifier.load(saved)
+    assert (again.network_.search, again.picked_from_, again.copies_) == (0.25, 60_000, "bent")
+    assert again.descriptor_.get_params() == model.descriptor_.get_params()
+    assert again.descriptor_.upright == (0.25, 0.125)
+    assert again.descriptor is None
+    assert_array_equal(again.decision_function(IMAGES[:20]), model.decision_function(IMAGES[:20]))
+
+
+def test_older_files_do_not_say_what_was_not_known(model, saved):
+    def forget(header):
+        for name in ("search", "picked_from", "copies"):
+            del header[name]
+        for name in ("density", "upright"):
+            del header["descriptor"][name]
+        del header["params"]["upright"]
+
+    rewrite(saved, forget)
+    old = DDLCNClassifier.load(saved)
+    assert (old.network_.search, old.picked_from_, old.copies_) == (1.0, None, "none")
+    assert (old.descriptor_.density, old.descriptor_.upright, old.upright) == (1.0, None, None)
+    assert_array_equal(old.decision_function(IMAGES), model.decision_function(IMAGES))
 
 
 @pytest.mark.parametrize("name", HEADERS)

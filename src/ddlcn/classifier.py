@@ -14,11 +14,11 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ddlcn import cluster, copies, deep, model_file, units
+from ddlcn import cluster, copies, deep, hard, model_file, units
 from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
-from ddlcn.held_out import Judge
-from ddlcn.images import value_range
+from ddlcn.held_out import Judge, sure_gain
+from ddlcn.images import read_grey, value_range
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
 from ddlcn.layers.network import Network
 from ddlcn.layers.rows import ROOM, MemoryRows, Rows
@@ -26,6 +26,7 @@ from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM, candidates_of
 from ddlcn.layers.threads import one_blas_thread
+from ddlcn.layers.upright import typical
 from ddlcn.presets import Settings, settings_of
 from ddlcn.progress import Stopwatch, track
 from ddlcn.store import Store
@@ -67,9 +68,13 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     deep : float or "cv", optional
         Length of the deep channel beside pooled codes of length 1: descriptors coded over all deeper atoms at
         once, and averaged over a fine grid. "cv" tries some on held-out training images; 0 leaves it out.
-    copies : "none", "moved", "mirrored" or "cv", optional
-        Copies of training images that train beside them: shifted, turned and scaled a little, or mirrored;
-        "cv" tries each kind on held-out training images. Dictionaries are learnt without them.
+    upright : bool or "cv", optional
+        Stand figures on plain ground upright, in the middle and at a typical size. "cv" does it if the images
+        have plain ground, and held-out training images say that it helps.
+    copies : "none", "moved", "bent", "mirrored" or "cv", optional
+        Copies of training images that train beside them: shifted, turned and scaled a little, bent, or
+        mirrored; "cv" tries moved and mirrored ones on held-out training images, and bends figures that are
+        hard ones of very many. Dictionaries are learnt without copies.
     C : float or "cv", optional
         Weight of errors in the SVM, or "cv" to choose it by cross-validation on the training images.
     expand : bool
@@ -95,6 +100,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         The kind of copies that trained beside the images.
     n_train_ : int
         How many images it was trained on, copies not counted.
+    picked_from_ : int or None
+        How many images there were, if those that trained are the hard ones of very many.
     timings_ : dict
         Seconds by stage of `fit`.
 
@@ -122,6 +129,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         min_channel: bool | None = None,
         power: float | None = None,
         deep: float | str | None = None,
+        upright: bool | str | None = None,
         copies: str | None = None,
         C: float | str | None = None,
         expand: bool = False,
@@ -143,6 +151,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.min_channel = min_channel
         self.power = power
         self.deep = deep
+        self.upright = upright
         self.copies = copies
         self.C = C
         self.expand = expand
@@ -165,12 +174,14 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def fit(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Learn from images and their labels `y`.
 
-        That is `learn`, `weigh`, `transform`, `augment` and `train`, in that order.
+        That is `learn`, `weigh`, `pick`, `transform`, `augment` and `train`, in that order.
         """
-        self.learn(images, y).weigh(images, y)
+        picked = self.learn(images, y).weigh(images, y).pick(images, y)
+        images, labels = self._training_images(images, y)
+        images, labels = units.take(images, picked), labels[picked]
         with self.timings_.time("coding"):
-            rows = self._rows(self._images(images), self._store(), room=ROOM)
-        return self.train(*self._augment(images, rows, y))
+            rows = self._rows(images, self._store(), room=ROOM)
+        return self.train(*self._augment(images, labels, rows))
 
     def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
         """Learn the dictionaries alone, which is all that `transform` needs if `deep` is not "cv".
@@ -185,6 +196,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.value_range_ = value_range(images)
         self.timings_ = Stopwatch()
         self.copies_ = "none"
+        self.picked_from_: int | None = None
         with one_blas_thread(), self.timings_.time("dictionaries"):
             dictionaries = [self._learn_first_layer(images, codes) if first_layer is None else first_layer]
             for depth, n_atoms in enumerate(self.deeper_atoms, start=1):
@@ -195,20 +207,62 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self
 
     def weigh(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
-        """Choose the length of the deep channel by held-out training images, if `deep` is "cv"."""
+        """Whether figures stand upright, and the length of the deep channel, by held-out training images."""
         check_is_fitted(self, "network_")
         images, labels = self._training_images(images, y)
+        judge = self._judge(np.unique(labels, return_inverse=True)[1])
+        asked = [images[image] for image in judge.sample]
+        if self._settings.upright and self.descriptor_.upright is None:
+            with one_blas_thread(), self.timings_.time("upright"):
+                self._stand(judge, asked)
         if self._settings.deep == "cv" and self.deeper_atoms:
             with one_blas_thread(), self.timings_.time("deep"):
-                judge, found = self._judge(np.unique(labels, return_inverse=True)[1]), 0.0
-                self.network_.deep = 1.0
+                found, self.network_.deep = 0.0, 1.0
                 try:
-                    asked = [images[image] for image in judge.sample]
                     rows = self._rows(asked, self._store(), room=ROOM)
                     found = deep.choose(judge, rows, self.network_.n_pooled)
                 finally:
                     self.network_.deep = found
         return self
+
+    def _stand(self, judge: Judge, asked: list[Any]) -> None:
+        """Stand figures upright, if there are any, and the judge agrees or is not asked."""
+        given = self.descriptor_
+        pictures = (given.shrink(read_grey(image, value_range=self.value_range_)) for image in asked)
+        size = typical(pictures, len(asked))
+        if size is None:
+            return
+        upright = given.but(upright=size)
+        if self._settings.upright == "cv":
+            likelihoods = []
+            for self.descriptor_ in (given, upright):
+                rows = self._rows(asked, self._store(), room=ROOM)
+                likelihoods.append(judge.likelihoods(judge.products(rows)))
+            before, after = likelihoods
+            if not len(before) or sure_gain(after, before) <= 0:
+                upright = given
+        self.descriptor_ = upright
+
+    def pick(self, images: Any, y: ArrayLike) -> np.ndarray:
+        """The numbers of the images to train on: all; of very many, those that are hard at a glance.
+
+        `transform` looks closely then: at patches that are closer together.
+        """
+        check_is_fitted(self, "network_")
+        images, labels = self._training_images(images, y)
+        self.picked_from_ = None
+        if len(labels) <= hard.MANY or not (self._settings.hard and self.deeper_atoms):
+            return np.arange(len(labels))
+        with one_blas_thread(), self.timings_.time("first look"):
+            close = self.descriptor_.but(density=hard.CLOSER * self.descriptor_.density)
+            self.descriptor_ = self.descriptor_.but(patch_size=min(self.descriptor_.patch_sizes))
+            try:
+                rows = self._rows(images, self._store(), room=ROOM, glance=True)
+            finally:
+                self.descriptor_ = close
+            codes = np.unique(labels, return_inverse=True)[1]
+            self.picked_from_ = len(labels)
+            return hard.pick(rows, codes, self.random_state, self.n_jobs)
 
     def augment(
         self, images: Any, rows: csr_array | StoredRows, y: ArrayLike
@@ -219,15 +273,16 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         takes.
         """
         given = rows if isinstance(rows, StoredRows) else MemoryRows(rows)
-        found, labels, origins = self._augment(images, given, y)
+        found, labels, origins = self._augment(*self._training_images(images, y), given)
         return found if isinstance(found, StoredRows) else found.load(), labels, origins
 
-    def _augment(self, images: Any, rows: Rows, y: ArrayLike) -> tuple[Rows, np.ndarray, np.ndarray]:
-        images, labels = self._training_images(images, y)
+    def _augment(self, images: Any, labels: np.ndarray, rows: Rows) -> tuple[Rows, np.ndarray, np.ndarray]:
         code = self._coding_of_copies(images, rows)
         with one_blas_thread(), self.timings_.time("copies"):
             choice = copies.no_choice(self._settings.copies)
-            if choice.kind == "cv":
+            if choice.kind == "cv" and self.picked_from_ is not None:
+                choice = copies.no_choice("none" if self.descriptor_.upright is None else "bent")
+            elif choice.kind == "cv":
                 codes = np.unique(labels, return_inverse=True)[1]
                 choice = copies.choose(self._judge(codes), rows, codes, code)
             self.copies_ = choice.kind
@@ -253,7 +308,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def grow(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Add images, of known classes or of new ones, to a model that was trained with its `store`.
 
-        Dictionaries stay, and so do the length of the deep channel and the kind of copies, so only the new
+        Dictionaries stay, and so does all that was chosen by held-out images, so only the new
         images are coded; the SVM is trained on all rows, old and new. Without copies that is, bit for bit,
         `learn` and `weigh` on the old images and `train` on the rows of all. It is not `fit` on all images,
         whose dictionaries would know the new ones: for that, `fit` them all with the same store; it learns
@@ -278,6 +333,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             before = self.classes_[codes[origins == np.arange(len(origins))]]
             choice, code = copies.no_choice(self.copies_), self._coding_of_copies(images, new)
             new, labels, theirs = copies.join(choice, new, labels, code, before)
+        if self.picked_from_ is not None:
+            self.picked_from_ += len(images)
         rows = StoredRows(store, names + new.names, (len(codes) + len(labels), new.shape[1]))
         labels = np.concatenate([self.classes_[codes], labels])
         return self.train(rows, labels, np.concatenate([origins, len(origins) + theirs]))
@@ -370,11 +427,12 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         store: Store | None = None,
         changes: tuple[copies.Change, ...] = (),
         room: int | None = None,
+        glance: bool = False,
     ) -> Any:
         if store is None:
-            parts = units.rows_in_turn(images, *self._work(), changes=changes)
+            parts = units.rows_in_turn(images, *self._work(), changes, glance)
             return MemoryRows(next(parts), room).add(parts)
-        return units.stored_rows_of(store, units.findable(images), *self._work(), changes=changes)
+        return units.stored_rows_of(store, units.findable(images), *self._work(), changes, glance)
 
     def _work(self) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:
         return self.descriptor_, self.value_range_, self.network_, self.n_jobs

@@ -7,12 +7,14 @@ training images are asked what helps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.ndimage import affine_transform
+from scipy.ndimage import affine_transform, map_coordinates
 
+from ddlcn.hard import MANY
 from ddlcn.held_out import Judge, sure_gain
 from ddlcn.layers.rows import ROOM, MemoryRows, Rows
 from ddlcn.layers.stored_rows import StoredRows
@@ -20,13 +22,16 @@ from ddlcn.layers.stored_rows import StoredRows
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
 _JUDGED = 300  # copies that a kind is judged by, but one of each image at least
 _AT_ONCE = 32  # rows that are looked up; no answer depends on it
-_MANY = 20_000  # images that need no copies, which would cost more than they gain
+_BENDS = 1000  # that are all different
+_WAVES = 6  # along a side, of a bend
+_BEND = 0.045  # root mean square of its shifts, in shorter sides of the image
 
 
 class Change(NamedTuple):
-    """What makes a copy of an image: a mirror, or a move about its middle."""
+    """What makes a copy of an image: a mirror, a bend, or a move about its middle."""
 
     mirror: bool = False
+    bend: int = 0  # the number of a smooth random field that pixels are shifted by
     down: float = 0.0  # in shorter sides of the image
     right: float = 0.0
     turn: float = 0.0  # in degrees
@@ -40,10 +45,29 @@ class Change(NamedTuple):
         """
         if self.mirror:
             return np.ascontiguousarray(grey[:, ::-1])
+        if self.bend:
+            return map_coordinates(grey, _places(self.bend, grey.shape), order=1, mode="nearest")
         angle, middle = np.deg2rad(self.turn), (np.array(grey.shape) - 1) / 2
         back = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) / self.scale
         shift = middle + min(grey.shape) * np.array([self.down, self.right])
         return affine_transform(grey, back, middle - back @ shift, order=1, mode="nearest")
+
+
+@lru_cache(maxsize=_BENDS)
+def _places(bend: int, shape: tuple[int, int]) -> np.ndarray:
+    """Where each pixel of a bent copy is looked up: (2, height, width).
+
+    Both shifts are sums of cosine waves of random height, which falls with their frequency.
+    """
+    n = np.arange(_WAVES)
+    heights = np.random.RandomState(bend).standard_normal((2, _WAVES, _WAVES))
+    heights *= np.exp(-(n[:, None] ** 2 + n**2) / 10)
+    heights[:, 0, 0] = 0  # nobody is moved as a whole
+    down, across = (np.cos(np.pi * n * (np.arange(side)[:, None] + 0.5) / side) for side in shape)
+    shifts = np.einsum("ri,kij,cj->krc", down, heights, across)
+    found = np.indices(shape) + shifts * (_BEND * min(shape) / np.sqrt((shifts**2).mean()))
+    found.setflags(write=False)
+    return found
 
 
 def _moves(by: float = 1 / 28, turn: float = 8.0, larger: float = 1.08) -> tuple[Change, ...]:
@@ -63,8 +87,10 @@ def _moves(by: float = 1 / 28, turn: float = 8.0, larger: float = 1.08) -> tuple
 KINDS: dict[str, tuple[Change, ...]] = {
     "none": (),
     "moved": _moves(),
+    "bent": tuple(Change(bend=n) for n in range(1, _BENDS + 1)),
     "mirrored": (Change(mirror=True),),
 }
+TRIED = ("moved", "mirrored")
 
 
 # rows of images, given by number, as a change of each makes them; in parts, in memory or in a store
@@ -89,11 +115,11 @@ class Choice(NamedTuple):
 def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
     """The kind of copies that a judge takes: each, in turn, must be surely better than the best before it."""
     best = no_choice("none")
-    if len(codes) > _MANY:
+    if len(codes) > MANY:
         return best
     own = _rows_of(rows[some] for some in np.array_split(judge.sample, -(-len(judge.sample) // _AT_ONCE)))
     highest = judge.likelihoods(judge.products(own))
-    for kind in KINDS if len(highest) else ():  # else no class has an image to spare
+    for kind in TRIED if len(highest) else ():  # else no class has an image to spare
         images, changes = deal(kind, codes)
         if changes:
             each = min(len(images) // len(codes), max(1, _JUDGED // len(judge.sample)))

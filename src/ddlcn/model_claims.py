@@ -47,7 +47,7 @@ def read_header(text: str) -> dict[str, Any]:
 def check(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Raise unless the values of a header have sense, and the tensors the shapes that follow from them."""
     _by_rules(header, _HEADER, "header")
-    _by_rules(header["descriptor"], _DESCRIPTOR, "descriptor", only=True)
+    _by_rules(_LATER | header["descriptor"], _DESCRIPTOR, "descriptor", only=True)
     _by_rules(header["svm"], _SVM, "svm")
     for spec in header["coders"]:
         _expect(isinstance(spec, dict) and spec.get("kind") in _CODERS, "a coder is strange")
@@ -57,6 +57,8 @@ def check(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
     _expect(_number(0, LONGEST)(header.get("deep", 0)), "its deep channel has a strange length")
     _expect(not header.get("deep") or len(header["coders"]) > 1, "it has a deep channel but no deeper atoms")
     _expect(header.get("copies", "none") in KINDS, "its copies are of no known kind")
+    _expect(_number(0, 1, above=True)(header.get("search", 1)), "the atoms that it searches are strange")
+    _expect(_or_none(whole)(header.get("picked_from")), "picked_from of its header is strange")
     low, high = header["value_range"]
     _expect(low < high, "its values have no range")
     _check_tensors(header, tensors)
@@ -170,7 +172,10 @@ _DESCRIPTOR: dict[str, Rule] = {
     "max_side": whole,
     "min_side": _or_none(whole),
     "contrast_threshold": _number(0),
+    "density": _number(0, 1000, above=True),
+    "upright": _or_none(_list_of(_number(1e-3, 10), least=2, most=2)),
 }
+_LATER = {"density": 1.0, "upright": None}  # what older files do not say
 _KIND: dict[str, Rule] = {"kind": lambda value: True, "n_neighbors": whole}
 _CODERS: dict[str, dict[str, Rule]] = {
     "exact": _KIND | {"beta": _number(0, 1e6)},

@@ -54,11 +54,13 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "min_channel": network.min_channel,
         "power": network.power,
         "deep": network.deep,
+        "search": network.search,
         "classes": model.classes_.tolist(),
         "classes_dtype": model.classes_.dtype.str,
         "value_range": model.value_range_,
         "n_train": model.n_train_,
         "copies": model.copies_,
+        "picked_from": model.picked_from_,
         "n_features_in": getattr(model, "n_features_in_", None),
         "svm": {"C": svm.C_, "scale": svm.scale_, "duality_gap": svm.duality_gap_.tolist()},
     }
@@ -173,7 +175,7 @@ def _restore(
     low, high = header["value_range"]
     model.value_range_ = float(low), float(high)
     model.n_train_ = header["n_train"]
-    model.copies_ = header.get("copies", "none")
+    model.copies_, model.picked_from_ = header.get("copies", "none"), header.get("picked_from")
     if header["n_features_in"] is not None:
         model.n_features_in_ = header["n_features_in"]
     model.timings_ = Stopwatch()
@@ -188,7 +190,8 @@ def _restore(
     dictionaries = [tensors[f"dictionary.{layer}"] for layer in range(len(coders))]
     pyramid = SpatialPyramid(_tuples(header["pyramid"]))
     settings = (pyramid, header["min_channel"], model.expand, float(header["power"]))
-    model.network_ = Network(dictionaries, coders, *settings, float(header.get("deep", 0)))
+    more = float(header.get("deep", 0)), float(header.get("search", 1))
+    model.network_ = Network(dictionaries, coders, *settings, *more)
 
     svm = model.svm_ = LinearSVM(C=header["svm"]["C"])
     svm.classes_, svm.coef_, svm.intercept_ = (

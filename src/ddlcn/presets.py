@@ -28,15 +28,20 @@ class Settings:
     min_channel: bool = False
     power: float = 1.0
     deep: float | str = 0.0
+    upright: bool | str = False
     copies: str = "none"
     C: float | str = 1.0
     most_descriptors: int = 100_000  # that the dictionary of a class is learnt on
+    search: float = 1.0  # share of very many atoms that a descriptor is compared with
+    hard: bool = False  # of very many images, only those train that are hard at a glance
 
     def check(self, n_layers: int) -> None:
         """Raise on what cannot be."""
         if self.copies not in ("cv", *copies.KINDS):
             known = ", ".join(map(repr, copies.KINDS))
             raise DDLCNError(f'copies={self.copies!r}: unknown; choose one of {known} or "cv"')
+        if self.upright not in (True, False, "cv"):
+            raise DDLCNError(f'upright={self.upright!r}: must be True, False or "cv"')
         if self.deep != "cv" and (isinstance(self.deep, str) or not 0 <= self.deep <= deep.LONGEST):
             raise DDLCNError(f'deep={self.deep!r}: must be a number from 0 to {deep.LONGEST:g}, or "cv"')
         if self.deep != "cv" and self.deep and n_layers == 1:
@@ -58,6 +63,7 @@ class Settings:
             expand,
             float(self.power),
             0.0 if isinstance(self.deep, str) else float(self.deep),
+            self.search,
         )
 
     def _layer_coder(self, layer: int) -> Coder:
@@ -78,9 +84,12 @@ PRESETS = {
         min_channel=True,
         power=0.5,
         deep="cv",
+        upright="cv",
         copies="cv",
         C="cv",
         most_descriptors=20_000,
+        search=0.1,
+        hard=True,
     ),
 }
 

@@ -56,10 +56,15 @@ def code_images(
     value_range: tuple[float, float],
     network: Network,
     changes: tuple[Change, ...] = (),
+    glance: bool = False,
 ) -> csr_array:
-    """The features of some images, a sparse row each; with changes, one each, those of copies."""
+    """The features of some images, a sparse row each; with changes, one each, those of copies.
+
+    At a glance, they are the deep channel alone.
+    """
     if not changes:
-        return network.rows(descriptor.transform(image, value_range) for image in images)
+        make = network.glance if glance else network.rows
+        return make(descriptor.transform(image, value_range) for image in images)
     read = (descriptor.shrink(read_grey(image, value_range=value_range)) for image in images)
     copies = (change.of(grey) for grey, change in zip(read, changes, strict=True))
     return network.rows(descriptor.transform(copy) for copy in copies)
@@ -87,13 +92,14 @@ def rows_in_turn(
     network: Network,
     n_jobs: int | None,
     changes: tuple[Change, ...] = (),
+    glance: bool = False,
 ) -> Iterator[csr_array]:
     """The features of all images, or of copies of them, some at a time."""
     parts = zip(_parts(images, size := _IMAGES_AT_ONCE), _parts(changes, size, len(images)), strict=True)
-    calls = [(part, descriptor, value_range, network, change) for part, change in parts]
+    calls = [(part, descriptor, value_range, network, change, glance) for part, change in parts]
     found = results(None, "", code_images, calls, n_jobs)
     with one_blas_thread():
-        yield from track(_stage(changes), found, total=len(calls))
+        yield from track(_stage(changes, glance), found, total=len(calls))
 
 
 def stored_rows_of(
@@ -104,6 +110,7 @@ def stored_rows_of(
     network: Network,
     n_jobs: int | None,
     changes: tuple[Change, ...] = (),
+    glance: bool = False,
 ) -> StoredRows:
     """The features of all images, or of copies of them, in a store."""
     size = min(
@@ -116,14 +123,15 @@ def stored_rows_of(
         network.expand,
         network.power,
         network.deep,
+        network.search,
     )
     atoms = [store.keep(atoms) for atoms in network.dictionaries]
     shared = Shared(_load_network, store, atoms, *settings, made=network)
     parts = zip(_parts(images, size), _parts(changes, size, len(images)), strict=True)
-    calls = [(part, descriptor, value_range, shared, change) for part, change in parts]
+    calls = [(part, descriptor, value_range, shared, change, glance) for part, change in parts]
     found = store.finish("rows", code_images, calls, n_jobs)
-    names = list(track(_stage(changes), found, total=len(calls)))
-    return StoredRows(store, names, (len(images), network.n_features))
+    names = list(track(_stage(changes, glance), found, total=len(calls)))
+    return StoredRows(store, names, (len(images), network.n_deep if glance else network.n_features))
 
 
 def remember(rows: StoredRows, codes: np.ndarray, origins: np.ndarray, svm: LinearSVM) -> None:
@@ -163,8 +171,8 @@ def take(images: Any, rows: np.ndarray) -> Any:
     return images[rows] if isinstance(images, np.ndarray) else [images[row] for row in rows]
 
 
-def _stage(changes: tuple[Change, ...]) -> str:
-    return "Copies" if changes else "Coding"
+def _stage(changes: tuple[Change, ...], glance: bool) -> str:
+    return "First look" if glance else "Copies" if changes else "Coding"
 
 
 def _parts(values: Sequence[Any], size: int, length: int | None = None) -> list[Any]:
@@ -180,6 +188,6 @@ def _load_network(
     min_channel: bool,
     expand: bool,
     power: float,
-    deep: float,
+    *more: float,
 ) -> Network:
-    return Network([store.read(name) for name in atoms], coders, pyramid, min_channel, expand, power, deep)
+    return Network([store.read(name) for name in atoms], coders, pyramid, min_channel, expand, power, *more)

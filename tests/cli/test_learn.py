@@ -63,12 +63,44 @@ def test_defaults_are_the_classifiers(run: Run, data: Path, tmp_path: Path) -> N
 
 def test_every_setting_arrives(run: Run, data: Path, tmp_path: Path) -> None:
     settings = ("-p", "all", "-q", "3", "--deeper-atoms", "none", "--neighbors", "4", "--coder", "llc")
-    more = ("--beta", "0.1", "--C", "2", "--seed", "5", "--preset", "paper")
+    more = ("--beta", "0.1", "--C", "2", "--seed", "5", "--preset", "paper", "--copies", "bent")
     assert run("train", data, "-o", tmp_path / "m", *settings, *more).code == 0
     params = DDLCNClassifier.load(tmp_path / "m").get_params()
     expected = {"images_per_class": None, "atoms_per_class": 3, "deeper_atoms": (), "neighbors": (4,)}
     expected |= {"coder": "llc", "beta": 0.1, "C": 2.0, "random_state": 5, "preset": "paper"}
+    expected |= {"copies": "bent"}
     assert expected.items() <= params.items()
+
+
+def test_figures_stand_upright_if_told(run: Run, tmp_path: Path) -> None:
+    data = write_images(tmp_path / "data")
+    for path in data.glob("*/*.png"):
+        Image.fromarray(np.pad(np.asarray(Image.open(path)), 4)).save(path)  # plain ground
+    for told, upright in (("yes", True), ("no", False), ("cv", "cv")):
+        ran = run("train", data, "-o", tmp_path / "m", *QUICK, "--upright", told, "--json").json
+        assert DDLCNClassifier.load(tmp_path / "m").upright == upright
+        facts = run("info", tmp_path / "m", "--json").json
+        assert facts["upright"] is ran["upright"]
+        assert told == "cv" or ran["upright"] is upright
+        figures = "stand upright" if ran["upright"] else "as they are"
+        assert f"figures {figures}" in " ".join(run("info", tmp_path / "m").out.split())
+    assert "give yes, no or cv" in run("train", data, "-o", tmp_path / "m", "--upright", "maybe").line
+
+
+def test_the_hardest_of_very_many_are_told(run: Run, model: Path, data: Path, tmp_path: Path) -> None:
+    known = run("evaluate", model, data, "--json").json
+    assert (known["picked_from"], known["upright"]) == (None, False)
+    picky = DDLCNClassifier.load(model)
+    picky.n_train_, picky.picked_from_, picky.copies_ = 7500, 60_000, "bent"
+    picky.save(tmp_path / "m")
+    told = "hardest 7,500 of 60,000 images, copies: bent"
+    assert f"trained on {told}, tested on 18" in run("evaluate", tmp_path / "m", data).out
+    assert told in " ".join(run("info", tmp_path / "m").out.split())
+    for command in (("info", tmp_path / "m"), ("evaluate", tmp_path / "m", data)):
+        assert run(*command, "--json").json["picked_from"] == 60_000
+    run("evaluate", tmp_path / "m", data, "--report", tmp_path / "report")
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "hardest 7,500 of 60,000 and bent copies" in page
 
 
 def test_layers_are_short_for_deeper_atoms(run: Run, data: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier
+from ddlcn import DDLCNClassifier, DenseSIFT
 
 MB = 1 << 20
 
@@ -217,7 +217,7 @@ def bad_manifests() -> dict[str, bytes]:
 
 @cache
 def models() -> dict[str, bytes]:
-    """Model files: one layer, two layers by LLC, the literal vector of three; numbers, words and booleans."""
+    """Model files: one layer, two by LLC, the literal vector of three, upright; numbers, words, booleans."""
     digits = load_digits()
     images, labels = digits.images[:60], digits.target[:60] % 3
     kinds = {
@@ -229,6 +229,12 @@ def models() -> dict[str, bytes]:
         "literal": (
             DDLCNClassifier(2, 1, (2, 2), neighbors=(2,), expand=True, pyramid=(1,), C=1.0),
             labels > 1,
+        ),
+        "upright": (
+            DDLCNClassifier(
+                2, 1, (2,), (2,), descriptor=DenseSIFT(density=2.0, upright=(0.2, 0.2)), pyramid=(1,), C=1.0
+            ),
+            labels,
         ),
     }
     with TemporaryDirectory() as folder:
@@ -321,6 +327,21 @@ _HEADERS: dict[str, Callable[[dict], object]] = {
     "many patches": lambda h: h["descriptor"].update(
         min_side=9000, max_side=9000, step=1, patch_size=[4] * 9
     ),
+    "patches without end": lambda h: h["descriptor"].update(density=1e300),
+    "patches of no density": lambda h: h["descriptor"].update(density=0),
+    "density a word": lambda h: h["descriptor"].update(density="2"),
+    "figures of no size": lambda h: h["descriptor"].update(upright=[0, 0]),
+    "figures of huge size": lambda h: h["descriptor"].update(upright=[1e300, 1]),
+    "figures of three sizes": lambda h: h["descriptor"].update(upright=[0.2, 0.2, 0.2]),
+    "figures upright": lambda h: h["descriptor"].update(upright=True),
+    "search of nothing": lambda h: h.update(search=0.0),
+    "search of less than nothing": lambda h: h.update(search=-1),
+    "search of more than all": lambda h: h.update(search=2),
+    "search a list": lambda h: h.update(search=[0.1]),
+    "picked from less than nothing": lambda h: h.update(picked_from=-1),
+    "picked from too many": lambda h: h.update(picked_from=10**20),
+    "picked from text": lambda h: h.update(picked_from="12"),
+    "copies unknown": lambda h: h.update(copies="torn"),
     "neighbours none": lambda h: h["coders"][0].update(n_neighbors=0),
     "coder unknown": lambda h: h["coders"][0].update(kind="os.system"),
     "coders none": lambda h: h.update(coders=[]),

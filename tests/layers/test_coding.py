@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ddlcn.layers import coding
-from ddlcn.layers.coding import LLCCoder, LocalityCoder
+from ddlcn.layers.coding import Codebook, LLCCoder, LocalityCoder
 from tests.oracles import locality
 
 BETAS = [0.0, 0.001, 0.01, 0.15, 1.0, 1e4]
@@ -222,3 +222,112 @@ def test_any_floats_in_any_memory(coder, dtype, tmp_path):
     double = coder.encode(Y.astype(float), atoms.astype(float))
     assert_array_equal(double.indices, truth.indices)
     assert_allclose(double.values, truth.values, atol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------ search by guides
+
+
+def guided(seed, n=70, n_atoms=300, n_guides=25):
+    """Descriptors, atoms, and guides, all alike."""
+    return [points(seed + i, size).astype(np.float32) for i, size in enumerate((n, n_atoms, n_guides))]
+
+
+def assert_nearest(Y, atoms, guides, share, k):
+    book = Codebook(atoms, guides, share)
+    found, squared = book.nearest(Y, k)
+    truth = [locality.nearest_of_groups(*map(np.float64, (y, atoms, guides)), share, k).tolist() for y in Y]
+    assert found.tolist() == truth
+    apart = ((Y[:, None].astype(float) - atoms[found].astype(float)) ** 2).sum(axis=2)
+    assert_allclose(squared, apart, rtol=1e-9, atol=1e-12)
+    return found
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.35, 0.9])
+@pytest.mark.parametrize("k", [1, 5, 15, 40])
+def test_nearest_atoms_of_the_nearest_guides(share, k):
+    Y, atoms, guides = guided(30)
+    found = assert_nearest(Y, atoms, guides, share, k)
+    everywhere = Codebook(atoms).nearest(Y, k)[0]
+    alike = np.mean([len(set(a) & set(b)) / k for a, b in zip(found, everywhere, strict=True)])
+    assert alike < 1 or share > 0.8  # else this is no test of the groups
+    assert alike > 0.2 + 0.7 * share  # far more than by chance
+
+
+def test_the_groups_of_real_descriptors(photo_descriptors):
+    atoms, guides = photo_descriptors[7::3], photo_descriptors[::60]
+    found = assert_nearest(photo_descriptors[::40], atoms, guides, 0.1, 15)
+    everywhere = Codebook(atoms).nearest(photo_descriptors[::40], 15)[0]
+    assert np.mean([len(set(a) & set(b)) / 15 for a, b in zip(found, everywhere, strict=True)]) > 0.5
+
+
+@pytest.mark.parametrize("share", [1e-9, 0.1])
+@pytest.mark.parametrize("k", [1, 15, 300])
+def test_there_are_always_enough_atoms(share, k):
+    """Some guides own no atom, some a single one, and the last most of them."""
+    Y, atoms, _ = guided(40, n=20)
+    atoms[:4] += 2 * np.eye(4, 16, dtype=np.float32)
+    guides = np.vstack([Y[:3] * 9, atoms[:4], np.full((1, 16), -1), Y[3:4] + 3, atoms[4:].mean(axis=0)[None]])
+    sizes = np.bincount(locality.owners(atoms.astype(float), guides.astype(float)), minlength=len(guides))
+    assert {0, 1} <= set(sizes)
+    assert sizes.max() > 200
+    found = assert_nearest(Y, atoms, guides.astype(np.float32), share, k)
+    assert all(len(set(row)) == k for row in found.tolist())
+
+
+def test_guides_without_atoms_come_before_all_others():
+    Y, atoms, _ = guided(45)
+    far = -10 * np.ones((1, 16))
+    guides = np.vstack([far, Y[:2], far - 1, Y[2:4]]).astype(np.float32)
+    atoms = np.vstack([atoms, np.tile(far, (9, 1))]).astype(np.float32)
+    near_far = np.vstack([Y[:5], np.tile(far - 3, (2, 1))]).astype(np.float32)
+    found = assert_nearest(near_far, atoms, guides, 0.01, 15)
+    assert (found[-2:, :9] >= 300).all()
+
+
+@pytest.mark.parametrize("coder", CODERS)
+def test_with_no_guides_or_all_atoms_the_search_is_the_full_one(coder):
+    Y, atoms, guides = guided(50)
+    truth = coder.encode(Y, atoms)
+    for book in (
+        Codebook(atoms),
+        Codebook(atoms, guides),
+        Codebook(atoms, None, 0.1),
+        Codebook(atoms, guides, 2),
+    ):
+        assert book.groups is None
+        for found, expected in zip(coder.encode(Y, book), truth, strict=True):
+            assert_array_equal(found, expected)
+    one_guide = coder.encode(Y, Codebook(atoms, guides[:1], 0.1))
+    for found, expected in zip(one_guide, truth, strict=True):
+        assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("coder", CODERS)
+def test_no_block_and_no_order_of_rows_changes_a_guided_code(coder, monkeypatch):
+    Y, atoms, guides = guided(60, n=90)
+    Y[[4, 50, 51]] = 0
+    book = Codebook(atoms, guides, 0.1)
+    truth = coder.encode(Y, book)
+    for size in (1, 7, 64):
+        monkeypatch.setattr(coding, "_LARGE_BLOCK", size)
+        for found, expected in zip(coder.encode(Y, book), truth, strict=True):
+            assert_array_equal(found, expected)
+    order = np.random.default_rng(0).permutation(len(Y))
+    for found, expected in zip(coder.encode(Y[order], book), truth, strict=True):
+        assert_array_equal(found, expected[order])
+    assert coder.encode(Y[:0], book).indices.shape == (0, coder.n_neighbors)
+
+
+@pytest.mark.parametrize("beta", [0.001, 0.01, 0.15])
+def test_guided_codes_are_optimal_over_their_atoms(beta):
+    Y, atoms, guides = guided(70, n=30)
+    codes = LocalityCoder(beta=beta).encode(Y, Codebook(atoms, guides, 0.1))
+    assert_array_equal(codes.indices, Codebook(atoms, guides, 0.1).nearest(Y, 15)[0])
+    assert_allclose(codes.values.sum(1, dtype=float), 1, atol=1e-5)
+    for y, chosen, gamma in zip(Y.astype(float), codes.indices, codes.values.astype(float), strict=True):
+        assert locality.kkt_residual(y, atoms[chosen].astype(float), gamma, beta) <= 1e-5
+
+
+def test_atoms_that_are_alike_are_found_by_number():
+    Y, atoms, guides = guided(80, n_atoms=40)
+    assert_nearest(Y, np.repeat(atoms, 3, axis=0)[np.argsort(np.tile([0, 1, 2], 40))], guides, 0.3, 9)

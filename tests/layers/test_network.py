@@ -114,3 +114,43 @@ def test_atoms_that_an_image_does_not_use_make_no_difference(monkeypatch):
         rows.append(network.rows(images(np.random.default_rng(1), 5)))
     assert_array_equal(rows[0].toarray(), rows[1].toarray())
     assert_array_equal(rows[0].indices, rows[1].indices)
+
+
+@pytest.mark.parametrize(
+    ("widths", "many", "search", "guided"),
+    [
+        ((60, 8), 10, 0.2, True),
+        ((60, 8, 4), 10, 0.2, True),
+        ((60, 8), 60, 0.2, False),  # few atoms are all compared
+        ((60,), 10, 0.2, False),  # nobody guides
+        ((60, 8), 10, 1.0, False),
+    ],
+)
+def test_very_many_atoms_are_searched_by_those_of_the_next_layer(monkeypatch, widths, many, search, guided):
+    monkeypatch.setattr("ddlcn.layers.network._MANY_ATOMS", many)
+    rng = np.random.default_rng(4)
+    pictures, (network, _) = images(rng, 6), networks(rng, widths, search=search)
+    full = networks(np.random.default_rng(4), widths)[0]
+    full.dictionaries, values = network.dictionaries, np.concatenate([image.values for image in pictures])
+    found, everywhere = network.encode(values).indices, full.encode(values).indices
+    assert (found != everywhere).any() == guided
+    if guided:
+        atoms, deeper = (each.astype(float) for each in network.dictionaries[:2])
+        truth = [locality.nearest_of_groups(y, atoms, deeper, search, 4) for y in values.astype(float)]
+        assert_array_equal(found, truth)
+    together = network.rows(pictures).toarray()
+    assert_array_equal(together, np.vstack([network.rows([picture]).toarray() for picture in pictures]))
+
+
+def test_a_glance_is_the_deep_channel_alone():
+    rng = np.random.default_rng(5)
+    pictures, (network, _) = images(rng, 5), networks(rng, (9, 6, 5), power=0.5)
+    blank = pictures[0]._replace(values=np.zeros_like(pictures[0].values))
+    seen = network.glance([*pictures, blank])
+    assert seen.shape == (6, network.n_deep) == (6, 16**2 * 11)
+    network.deep = 1.0
+    rows = network.rows(pictures).toarray()[:, network.n_pooled :]
+    assert_allclose(seen.toarray()[:5], rows * 2**0.5, atol=1e-6)
+    assert_allclose(np.linalg.norm(seen.toarray()[:5], axis=1), 1, atol=1e-6)
+    assert not seen[[5]].toarray().any()
+    assert network.n_features == network.n_pooled + network.n_deep

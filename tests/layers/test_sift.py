@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
+from ddlcn.errors import DDLCNError
 from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.upright import stand
 from tests.oracles.sift import dense_sift, orientation_energy
 
 TOLERANCE = 1e-5
@@ -138,3 +140,68 @@ def test_the_oracle_sees_angles():
         angle = 2 * np.pi * a / 8
         energy = orientation_energy(x * np.cos(angle) + y * np.sin(angle))[3:-3, 3:-3]
         assert_array_equal(energy.argmax(-1), (a + 4) % 8)
+
+
+# ------------------------------------------------------------------------------------- density and upright
+
+
+@pytest.mark.parametrize(("density", "step"), [(2.0, 3), (3.0, 2), (0.5, 12), (1.25, 5), (100.0, 1)])
+def test_density_divides_the_step(photographs, density, step):
+    image = photographs[0][:61, :50]
+    assert_equals_oracle(DenseSIFT(density=density).transform(image), image / 255, step=step)
+
+
+def test_density_divides_what_the_other_settings_made_of_the_step(photographs):
+    image = photographs[0][:28, :31]
+    few, more = (DenseSIFT(min_side=56, min_steps=7, density=d).transform(image) for d in (1, 2))
+    assert len(more.values) > 3 * len(few.values)
+    assert_equals_oracle(few, resized(image, few.shape), step=8)
+    assert_equals_oracle(more, resized(image, more.shape), step=4)
+
+
+@pytest.mark.parametrize("shape", [(30, 40), (90, 70)])
+def test_upright_images_are_shrunk_stood_and_enlarged(shape):
+    image = np.zeros(shape, np.uint8)
+    image[5:20, 7:11], image[9:13, 7:25] = 200, 250
+    sift = DenseSIFT(patch_size=8, min_side=48, max_side=60, step=4, upright=(0.2, 0.2))
+    found = sift.transform(image)
+    small = resized(image, (60, 47)) if max(shape) > 60 else (image / 255).astype(np.float32)
+    assert_array_equal(sift.shrink((image / 255).astype(np.float32)), small)
+    stood = stand(small, (0.2, 0.2))
+    assert np.abs(stood - small).max() > 0.5
+    worked_on = resized(255 * stood, found.shape)
+    assert_allclose(sift.resize((image / 255).astype(np.float32)), worked_on, atol=1e-5)
+    step = round(4 * max(min(found.shape) / min(shape), 1))
+    assert_equals_oracle(found, worked_on, (8,), step=min(step, 6))
+
+
+def test_blank_images_are_described_alike_upright_or_not():
+    for image in (np.zeros((20, 30)), np.ones((20, 30))):
+        plain, upright = (DenseSIFT(upright=size).transform(image) for size in (None, (0.2, 0.2)))
+        assert_array_equal(plain.values, upright.values)
+
+
+def test_but_changes_what_is_named_and_nothing_else():
+    given = DenseSIFT((8, 16), 5, 9, 200, 30, 0.3, 2.0, (0.2, 0.1))
+    assert given.but().get_params() == given.get_params()
+    assert given.but() is not given
+    for name, value in {"patch_size": 8, "density": 4.0, "upright": None, "min_side": None}.items():
+        assert given.but(**{name: value}).get_params() == given.get_params() | {name: value}
+    assert given.density == 2.0
+    with pytest.raises(TypeError):
+        given.but(colour=True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"density": 0},
+        {"density": -1.0},
+        {"density": float("nan")},
+        {"upright": (0.2, 0.0)},
+        {"upright": (-1, 1)},
+    ],
+)
+def test_strange_densities_and_sizes(settings):
+    with pytest.raises(DDLCNError, match="must be positive"):
+        DenseSIFT(**settings).transform(noise(20, 20))

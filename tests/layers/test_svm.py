@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from ddlcn.layers import descent, gram
 from ddlcn.layers.rows import MemoryRows
-from ddlcn.layers.svm import LinearSVM, _folds
+from ddlcn.layers.svm import LinearSVM, _asked
 from tests.oracles import svm
 
 WIDE, TALL = (60, 400, 0.5), (600, 40, 0.2)  # n, features, density
@@ -125,17 +125,39 @@ def test_empty_rows_are_borne():
 
 
 def test_of_many_rows_an_even_sample_chooses_C(monkeypatch):
-    monkeypatch.setattr("ddlcn.layers.svm._LARGEST_SAMPLE", 100)
+    monkeypatch.setattr("ddlcn.layers.svm._MANY", 450)
+    monkeypatch.setattr("ddlcn.layers.svm._SAMPLE", 100)
     codes = np.repeat([0, 1, 2], [300, 150, 1])
-    folds = _folds(codes, np.random.RandomState(0))
-    taking_part = [np.count_nonzero(folds[codes == c] >= -1) for c in range(3)]
-    assert taking_part == [67, 34, 1]
+    X = sparse.csr_array(np.arange(1.0, 452)[:, None])
+    asked, origins = _asked(descent.Problem(X, codes, "auto", 1e-3, 0, 1), None)
+    assert origins is None
+    assert np.bincount(asked.codes).tolist() == [67, 34, 1]
+    numbers = asked.rows.load().toarray()[:, 0] - 1
+    assert_array_equal(codes[numbers.astype(int)], asked.codes)
+    assert (np.diff(numbers) > 0).all()
+    for few, of in ((codes[:450], None), (codes[:450], np.arange(450))):  # up to here all take part
+        problem_of_few = descent.Problem(X[:450], few, "auto", 1e-3, 0, 1)
+        assert _asked(problem_of_few, of) == (problem_of_few, of)
+
+
+def test_of_many_rows_copies_and_those_not_asked_do_not_count(monkeypatch):
     X, y, _ = problem((600, 40, 0.2), 3)
-    others = np.flatnonzero(_folds(y, np.random.RandomState(0)) == -2)
+    truth = LinearSVM(random_state=0).fit(X, y)
+    monkeypatch.setattr("ddlcn.layers.svm._MANY", 599)
+    monkeypatch.setattr("ddlcn.layers.svm._SAMPLE", 100)
+    origins = np.where(np.arange(600) < 400, np.arange(600), np.arange(600) % 400)
+    codes = y[origins]
+    marked = sparse.csr_array(np.arange(1.0, 601)[:, None])
+    asked, _ = _asked(descent.Problem(marked, codes, "auto", 1e-3, 0, 1), origins)
+    numbers = asked.rows.load().toarray()[:, 0].astype(int) - 1
+    assert numbers.max() < 400
+    assert 100 <= len(numbers) <= 103
     moved = X.tolil()
-    moved[others] = 0
-    scales = [LinearSVM(random_state=0).fit(rows, y).scale_ for rows in (X, moved.tocsr())]
-    assert scales[0] == scales[1]
+    moved[np.setdiff1d(np.arange(600), numbers)] = 0
+    found = [LinearSVM(random_state=0).fit(rows, codes, origins) for rows in (X, moved.tocsr())]
+    assert found[0].scale_ == found[1].scale_ != truth.scale_
+    assert found[0].C_ == found[1].C_
+    assert np.abs(found[0].coef_ - found[1].coef_).max() > 0.01  # all rows train
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
+from ddlcn.cli.results import trained_on
 from ddlcn.cli.terminal import console, printable, show_json
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def _facts(path: Path, model: "DDLCNClassifier") -> dict[str, Any]:
         "format": read_format(path),
         "classes": model.classes_.tolist(),
         "n_train": model.n_train_,
+        "picked_from": model.picked_from_,
+        "upright": model.descriptor_.upright is not None,
         "copies": model.copies_,
         "layers": [
             {
@@ -64,7 +67,8 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("model", f"{facts['model']}, {decimal(facts['bytes'])}, format {facts['format']}"),
         ("classes", f"{len(classes)}: {', '.join(classes[:12])}{', …' if len(classes) > 12 else ''}"),
-        ("trained on", f"{facts['n_train']} images, copies: {facts['copies']}"),
+        ("trained on", f"{trained_on(facts)}, copies: {facts['copies']}"),
+        ("figures", "stand upright" if facts["upright"] else "as they are"),
         *((f"layer {depth}", _words(layer)) for depth, layer in enumerate(facts["layers"], start=1)),
         ("descriptor", _words(facts["descriptor"])),
         ("pyramid", " + ".join(f"{side}×{side}" for side in facts["pyramid"])),

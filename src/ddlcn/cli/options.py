@@ -14,7 +14,7 @@ from ddlcn.errors import DDLCNError
 Part = StrEnum("Part", ["train", "test"])
 Preset = StrEnum("Preset", ["best", "paper"])
 Coder = StrEnum("Coder", ["exact", "llc"])
-Copies = StrEnum("Copies", ["none", "moved", "mirrored", "cv"])
+Copies = StrEnum("Copies", ["none", "moved", "bent", "mirrored", "cv"])
 Format = StrEnum("Format", ["table", "csv", "jsonl"])
 
 
@@ -50,6 +50,12 @@ def _length(text: str) -> float:
     if not 0 <= float(text) <= 1e6:
         raise ValueError
     return float(text)
+
+
+def _whether(text: str) -> bool | str:
+    if text not in ("yes", "no", "cv"):
+        raise ValueError
+    return text if text == "cv" else text == "yes"
 
 
 def _writable(path: Path | None) -> Path | None:
@@ -230,11 +236,22 @@ Deep = Annotated[
         show_default="by preset",
     ),
 ]
+Upright = Annotated[
+    Any,
+    _network(
+        "--upright",
+        read=_whether,
+        give="yes, no or cv",
+        metavar="yes|no|cv",
+        help="Stand figures on plain ground upright; cv asks images held out.",
+        show_default="by preset",
+    ),
+]
 TheCopies = Annotated[
     Copies | None,
     typer.Option(
         "--copies",
-        help="Copies of the images to train on beside them; cv tries each kind on images held out.",
+        help="Copies of the images to train on beside them; cv asks images held out, and bends hard figures.",
         rich_help_panel="Network",
         show_default="by preset",
     ),

@@ -33,7 +33,9 @@ def summary(
         "accuracy": None,
         "interval": None,
         "n_train": model.n_train_,
+        "picked_from": model.picked_from_,
         "deep": model.network_.deep,
+        "upright": model.descriptor_.upright is not None,
         "copies": model.copies_,
         "n_test": 0,
         "seconds": seconds,
@@ -70,7 +72,8 @@ def show(result: dict[str, Any], as_json: bool) -> None:
     _show_skipped(console(stderr=True), result["skipped"])
     out = console()
     if result["accuracy"] is None:
-        out.print(f"Trained on {_seen(result)} of {len(result['classes'])} classes", style="bold")
+        classes = f"{len(result['classes'])} classes"
+        out.print(f"Trained on {trained_on(result)} of {classes}{_copies(result)}", style="bold")
         out.print("To know how good it is, hold images out with --train-per-class, or use ddlcn evaluate")
     else:
         _show_accuracy(out, result)
@@ -86,7 +89,8 @@ def _show_accuracy(out: Console, result: dict[str, Any]) -> None:
     low, high = result["interval"]
     out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
     out.print(f"  95% interval {low:.2%} to {high:.2%}")
-    out.print(f"trained on {_seen(result)}, tested on {result['n_test']}\n", style="dim")
+    seen = f"{trained_on(result)}{_copies(result)}"
+    out.print(f"trained on {seen}, tested on {result['n_test']}\n", style="dim")
 
 
 def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
@@ -119,6 +123,11 @@ def _show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
         out.print(f"  and {len(skipped) - _SKIPPED_SHOWN} more (--json lists all)")
 
 
-def _seen(result: dict[str, Any]) -> str:
-    copies = "" if result["copies"] == "none" else f" and {result['copies']} copies"
-    return f"{result['n_train']} images{copies}"
+def trained_on(facts: dict[str, Any]) -> str:
+    """How many images trained, and of how many they are the hardest."""
+    n_train, picked_from = facts["n_train"], facts["picked_from"]
+    return f"{n_train:,} images" if picked_from is None else f"hardest {n_train:,} of {picked_from:,} images"
+
+
+def _copies(result: dict[str, Any]) -> str:
+    return "" if result["copies"] == "none" else f", copies: {result['copies']}"

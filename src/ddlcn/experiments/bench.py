@@ -148,23 +148,25 @@ class _Worker:
             model.learn(self._take(split.dictionary), self.images.target[split.dictionary], atoms)
         seconds = {"dictionaries": model.timings_["dictionaries"] + before}
         first_layers[key] = model.network_.dictionaries[0], seconds["dictionaries"]
-        needed = np.unique(np.concatenate([np.concatenate([s.train, s.test]) for s in jobs.values()]))
+        every = np.unique(np.concatenate([np.concatenate([s.train, s.test]) for s in jobs.values()]))
         features: Any = None
-        coded: float | None = None  # the length of the deep channel in them
+        coded: Any = None  # how images are seen in them, and which are
         for job, split in jobs.items():
-            train, test = (np.searchsorted(needed, rows) for rows in (split.train, split.test))
-            given, target = self._take(split.train), self.images.target[split.train]
             model.timings_.clear()
             with _few_images_are_meant():
                 model.descriptor_ = model.descriptor
-                length, start = model.weigh(given, target).network_.deep, perf_counter()
-                if length != coded:
-                    features = None  # makes room
-                    features, coded = model.transform(self._take(needed)), length
+                given, target = self._take(split.train), self.images.target[split.train]
+                train = split.train[model.weigh(given, target).pick(given, target)]
+                needed = every if model.picked_from_ is None else np.union1d(train, split.test)
+                seen = (model.network_.deep, repr(model.descriptor_.get_params()), needed.tobytes())
+                if seen != coded:
+                    features, start = None, perf_counter()  # makes room
+                    features, coded = model.transform(self._take(needed)), seen
                     seconds["coding"] = perf_counter() - start
-                model.descriptor_ = plain
-                model.train(*model.augment(given, features[train], target))
-            predicted = model.svm_.predict(features[test])
+                model.descriptor_ = model.descriptor_.but()  # copies are not worth remembering
+                rows = features[np.searchsorted(needed, train)]
+                model.train(*model.augment(self._take(train), rows, self.images.target[train]))
+            predicted = model.svm_.predict(features[np.searchsorted(needed, split.test)])
             yield self._row(job, split, predicted, seconds | model.timings_, model)
 
     def _whole(self, job: Job, split: Split) -> dict[str, Any]:
@@ -190,6 +192,8 @@ class _Worker:
             "seed": self.seed,
             "layers": 1 + len(getattr(model, "deeper_atoms", ())),
             "copies": getattr(model, "copies_", None),
+            "upright": getattr(getattr(model, "descriptor_", None), "upright", None) is not None,
+            "picked_from": getattr(model, "picked_from_", None),
             "deep": getattr(getattr(model, "network_", None), "deep", None),  # rivals have none
             "images": {key: len(rows) for key, rows in split._asdict().items()},
             "accuracy": float((truth == predicted).mean()),

@@ -5,8 +5,7 @@ With 1ᵀγ = 1, ‖y − Vγ‖² = γᵀCγ for C = ZZᵀ, where the rows of Z
     exact   min ½γᵀCγ + β Σ ζ_j|γ_j|,  1ᵀγ = 1,  ζ_j² = C_jj      primal active set
     LLC     (C + ε tr(C) I) γ ∝ 1                                 closed form
 
-A fast float32 product proposes the neighbours; distances summed here, in one order, decide. So a code
-depends on its own descriptor alone, not on the block it came in.
+The k nearest atoms, and how far they are, come from `neighbors`.
 """
 
 import numpy as np
@@ -15,76 +14,7 @@ from ddlcn.kernels import cholesky
 from ddlcn.kernels.compiled import kernel, part
 
 RIDGE = 1e-10  # of tr(C): makes C definite where atoms repeat, far below the tolerance of any test
-GROUPS = 64
 LANES = 8  # LLC systems solved side by side
-
-
-@part
-def _limit(y, squares, products, k, distances, minima):
-    """A bound on `distances`, ‖v_j‖² − 2 v_j·y, that at least the k nearest atoms keep, hardly more.
-
-    Deal the atoms to groups, j to j mod GROUPS: a bound that the minima of k groups keep, found by bisection,
-    and beyond it the most that rounding can do.
-    """
-    minima[:] = np.inf
-    whole = squares.size // GROUPS * GROUPS
-    for start in range(0, whole, GROUPS):
-        for g in range(GROUPS):
-            distance = squares[start + g] - np.float32(2) * products[start + g]
-            distances[start + g] = distance
-            minima[g] = distance if distance < minima[g] else minima[g]
-    for j in range(whole, squares.size):
-        distances[j] = squares[j] - np.float32(2) * products[j]
-        minima[j - whole] = min(minima[j - whole], distances[j])
-    if squares.size <= GROUPS or 2 * k > GROUPS:
-        return np.float32(np.inf)
-    low = high = minima[0]
-    for g in range(GROUPS):
-        low, high = min(low, minima[g]), max(high, minima[g])
-    for _ in range(8):
-        middle, count = np.float32(0.5) * (low + high), np.int32(0)
-        for g in range(GROUPS):
-            count += np.int32(minima[g] <= middle)
-        if count >= k:
-            high = middle
-        else:
-            low = middle
-    size = np.float32(0)
-    for d in range(y.size):
-        size += y[d] * y[d]
-    return high + np.float32(1e-5) * (size + abs(high) + 1)
-
-
-@part
-def _nearest(y, V, squares, products, k, room, best, order):
-    """order[:k] = the k nearest atoms, best[:k] = their squared distances; ties by smaller index."""
-    exact, distances, near, some, candidates, minima = room
-    limit = _limit(y, squares, products, k, distances, minima)
-    for j in range(squares.size):
-        near[j] = distances[j] <= limit
-    eights, n_eights, n_candidates = near.view(np.uint64), 0, 0  # few have a near atom among their eight
-    for e in range(eights.size):
-        some[n_eights] = 8 * e
-        n_eights += eights[e] != 0
-    for e in range(n_eights):
-        for j in range(some[e], some[e] + 8):
-            candidates[n_candidates] = j
-            n_candidates += near[j]
-    for d in range(y.size):
-        exact[d] = y[d]
-    filled = 0
-    for c in range(n_candidates):
-        j, distance = candidates[c], 0.0
-        for d in range(y.size):
-            difference = np.float64(V[j, d]) - exact[d]
-            distance += difference * difference
-        if filled < k or distance < best[k - 1]:  # candidates ascend: of equals, the one before stays
-            slot = min(filled, k - 1)
-            filled = slot + 1
-            while slot > 0 and best[slot - 1] > distance:
-                best[slot], order[slot] = best[slot - 1], order[slot - 1]
-                slot -= 1
-            best[slot], order[slot] = distance, j
 
 
 @kernel
@@ -241,10 +171,13 @@ def _exact(C, made, Z, rest, penalty, ridge, active, inside, L, rooms, gamma):
 
 
 @kernel
-def encode_exact(Y, V, squares, apart, products, beta, indices, values):
-    """Exact codes of the rows of Y into `indices` and `values`, both (n, k)."""
+def encode_exact(Y, V, apart, orders, squared, beta, indices, values):
+    """Exact codes of the rows of Y into `indices` and `values`, both (n, k).
+
+    Row n of `orders` names the nearest atoms of row n of Y, row n of `squared` has their squared distances.
+    """
     k = indices.shape[1]
-    room, best, order, Z, rest = _room(V, k)
+    Z, rest = np.empty((k, V.shape[1])), np.empty(k, np.int64)
     active, inside, made = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k, np.bool_)
     C, L, rooms, gamma, penalty = (
         np.empty((k, k)),
@@ -254,7 +187,7 @@ def encode_exact(Y, V, squares, apart, products, beta, indices, values):
         np.empty(k),
     )
     for n in range(Y.shape[0]):
-        _nearest(Y[n], V, squares, products[n], k, room, best, order)
+        order, best = orders[n], squared[n]
         trace = best.sum()
         if trace > 0:
             made[:] = apart.size > 0
@@ -269,39 +202,28 @@ def encode_exact(Y, V, squares, apart, products, beta, indices, values):
 
 
 @kernel
-def encode_llc(Y, V, squares, apart, products, epsilon, indices, values):
+def encode_llc(Y, V, apart, orders, squared, epsilon, indices, values):
     """LLC codes of the rows of Y into `indices` and `values`, both (n, k)."""
     k = indices.shape[1]
-    room, best, _, Z, rest = _room(V, k)
-    orders, traces, ridge = np.empty((LANES, k), np.int64), np.empty(LANES), np.empty(LANES)
+    Z, rest = np.empty((k, V.shape[1])), np.empty(k, np.int64)
+    traces, ridge = np.empty(LANES), np.empty(LANES)
     C, L = np.empty((k, k, LANES)), np.empty((k, k, LANES))
     inverse, gamma = np.empty((k, LANES)), np.empty((k, LANES))
     for start in range(0, Y.shape[0], LANES):
         for lane in range(LANES):
-            n, order = min(start + lane, Y.shape[0] - 1), orders[lane]
-            _nearest(Y[n], V, squares, products[n], k, room, best, order)
+            n = min(start + lane, Y.shape[0] - 1)
             if apart.size:
-                _gram_by_table(order, best, apart, C[:, :, lane])
+                _gram_by_table(orders[n], squared[n], apart, C[:, :, lane])
             else:
-                _differences(Y[n], V, order, Z, rest)
+                _differences(Y[n], V, orders[n], Z, rest)
                 for a in range(k - 1, -1, -1):
                     _gram_row(a, Z, rest, a + 1, C[:, :, lane])
-            traces[lane] = best.sum()
+            traces[lane] = squared[n].sum()
             ridge[lane] = max(epsilon, RIDGE) * traces[lane] if traces[lane] > 0 else 1.0
         _closed_forms(C, ridge, L, inverse, gamma)
         for n in range(start, min(start + LANES, Y.shape[0])):
             lane = n - start
-            _write(gamma[:, lane], traces[lane], orders[lane], indices[n], values[n])
-
-
-@part
-def _room(V, k):
-    """Arrays that `_nearest` works in, then its answers, then those that rows of C come from."""
-    distances, minima = np.empty(V.shape[0], np.float32), np.empty(GROUPS, np.float32)
-    near = np.zeros((V.shape[0] + 7) // 8 * 8, np.uint8)
-    some, candidates = np.empty(near.size, np.int64), np.empty(near.size + 1, np.int64)
-    room = (np.empty(V.shape[1]), distances, near, some, candidates, minima)
-    return room, np.empty(k), np.empty(k, np.int64), np.empty((k, V.shape[1])), np.empty(k, np.int64)
+            _write(gamma[:, lane], traces[lane], orders[n], indices[n], values[n])
 
 
 @part

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +19,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ddlcn.errors import DDLCNError
-from ddlcn.kernels import locality
+from ddlcn.kernels import locality, neighbors
 from ddlcn.layers.threads import one_blas_thread
 
 _BLOCK = 512  # rows of the product with all atoms that are held at a time; no answer depends on it
+_LARGE_BLOCK = 2048  # where the product is with some atoms only
 _LARGEST_TABLE = 1024  # atoms; 8 MB
 MAX_NEIGHBORS = 512  # that take part; the work for a descriptor grows with their cube
 _NO_TABLE = np.empty((0, 0))
@@ -40,16 +43,66 @@ class Codes(NamedTuple):
 
 
 class Codebook:
-    """Atoms with what coding over them needs again and again."""
+    """Atoms with what coding over them needs again and again.
 
-    def __init__(self, atoms: ArrayLike) -> None:
+    Parameters
+    ----------
+    atoms : array (n_atoms, n_features)
+    guides : array (n_guides, n_features), optional
+        Deeper atoms, to find near atoms by: each atom belongs to the guide nearest to it, and a descriptor is
+        compared with the atoms of its nearest guides only, until they are the `share` of all.
+    share : float
+        Of 1/10 it finds 96 % of the 30 nearest of 5,000 atoms of digits.
+    """
+
+    def __init__(self, atoms: ArrayLike, guides: np.ndarray | None = None, share: float = 1.0) -> None:
         self.atoms = np.ascontiguousarray(atoms, dtype=np.float32)
         self.squares = np.einsum("ij,ij->i", self.atoms, self.atoms)
+        self.groups = None if guides is None or share >= 1 else _Groups(self.atoms, guides, share)
 
     @cached_property
     def apart(self) -> np.ndarray:
         """Squared distances between all atoms; empty for a dictionary whose table would not stay in cache."""
         return locality.distances_apart(self.atoms) if len(self.atoms) <= _LARGEST_TABLE else _NO_TABLE
+
+    def nearest(self, Y: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest atoms of each row of Y, nearest first, and their squared distances."""
+        orders, squared = np.empty((len(Y), k), np.int64), np.empty((len(Y), k))
+        if self.groups is not None:
+            self.groups.search(Y, self, orders, squared)
+        else:
+            products = Y @ self.atoms.T
+            neighbors.nearest(Y, self.atoms, self.squares, products, orders, squared)
+        return orders, squared
+
+
+class _Groups:
+    """Atoms by their nearest guide, all in the order of their numbers."""
+
+    def __init__(self, atoms: np.ndarray, guides: np.ndarray, share: float) -> None:
+        self.guides = np.ascontiguousarray(guides.T, dtype=np.float32)
+        self.squares = np.einsum("ij,ij->j", self.guides, self.guides)
+        distances = [((atoms - guide.astype(np.float64)) ** 2).sum(axis=1) for guide in guides]
+        owners = np.argmin(distances, axis=0)
+        self.sizes = np.bincount(owners, minlength=len(guides))
+        self.heads = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.members = np.argsort(owners, kind="stable")
+        self.atoms = atoms[self.members]
+        self.share = share
+
+    def search(self, Y: np.ndarray, book: Codebook, orders: np.ndarray, squared: np.ndarray) -> None:
+        """Fill in the nearest atoms of the rows of Y, each among the atoms of its nearest guides."""
+        n_guides, least = len(self.sizes), max(orders.shape[1], ceil(self.share * len(self.members)))
+        groups, starts = (np.empty((len(Y), n_guides), np.int32) for _ in range(2))
+        most = neighbors.near_groups(Y, self.guides, self.squares, self.sizes, least, groups, starts)
+        products = np.empty((len(Y), most), np.float32)
+        heads, rows, places = neighbors.visitors(groups, n_guides)
+        for own, theirs in zip(pairwise(self.heads), pairwise(heads), strict=True):
+            visiting = slice(*theirs)
+            found = Y[rows[visiting]] @ self.atoms[slice(*own)].T
+            neighbors.spread(found, rows[visiting], places[visiting], starts, products)
+        given = (book.atoms, book.squares, self.heads, self.members, groups, products)
+        neighbors.nearest_of_groups(Y, *given, orders, squared)
 
 
 class LocalityCoder(BaseEstimator):
@@ -114,14 +167,12 @@ def _encode(
         raise DDLCNError(f"n_neighbors={n_neighbors}: at most {MAX_NEIGHBORS} can take part; lower it")
     distinct, places = _blank_once(Y)
     indices, values = np.empty((len(distinct), k), np.int32), np.empty((len(distinct), k), np.float32)
-    products = np.empty((min(len(distinct), _BLOCK), len(book.atoms)), np.float32)
-    given = (book.atoms, book.squares, book.apart)
+    size = _BLOCK if book.groups is None else _LARGE_BLOCK
     with one_blas_thread():
-        for start in range(0, len(distinct), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            block = distinct[rows]
-            found = np.matmul(block, book.atoms.T, out=products[: len(block)])
-            kernel(block, *given, found, weight, indices[rows], values[rows])
+        for start in range(0, len(distinct), size):
+            rows = slice(start, start + size)
+            found = book.nearest(distinct[rows], k)
+            kernel(distinct[rows], book.atoms, book.apart, *found, weight, indices[rows], values[rows])
     return Codes(indices[places], values[places])
 
 

@@ -44,7 +44,7 @@ class Folds(ABC):
     def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
         """For each C, scores of each row by a model trained without its fold.
 
-        Rows of fold −1 are never held out; those of fold −2 take no part at all.
+        Rows of fold −1 are never held out.
         """
         found = [np.zeros((len(self.codes), len(self.classes))) for _ in candidates]
         for fold in range(folds.max() + 1):
@@ -162,7 +162,7 @@ def hold_out(
     problem: Folds, classes: np.ndarray, folds: np.ndarray, fold: int, candidates: tuple[float, ...]
 ) -> tuple[np.ndarray, ...]:
     """For each C, scores (k, n) of the rows of a fold by the others; each C starts where the last ended."""
-    descent, found = problem.descent(classes, (folds != fold) & (folds >= -1)), []
+    descent, found = problem.descent(classes, folds != fold), []
     for C in candidates:
         descent.descend(C, max(problem.tol, 1e-3))
         found.append(descent.scores(folds == fold))

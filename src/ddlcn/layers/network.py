@@ -37,6 +37,7 @@ DEEP_SIDE = 16  # cells a side of the deep channel's grid
 _DEEP_RIDGE = 0.01
 _DESCRIPTORS_AT_ONCE = 4096
 _MANY_CODES = 4  # for each atom
+_MANY_ATOMS = 4096  # from here on, to compare a descriptor with all of them is most of the work
 
 
 class Coder(Protocol):
@@ -65,6 +66,9 @@ class Network:
         Exponent on the size of a code: below 1, small codes count for more beside large ones.
     deep : float
         Length of the deep channel beside pooled codes of length 1; 0 leaves it out.
+    search : float
+        Share of the first layer's atoms that a descriptor is compared with, if they are many: those that
+        belong to the deeper atoms nearest to it.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Network:
         expand: bool = False,
         power: float = 1.0,
         deep: float = 0.0,
+        search: float = 1.0,
     ) -> None:
         self.dictionaries = list(dictionaries)
         self.coders = list(coders)
@@ -84,11 +89,15 @@ class Network:
         self.expand = expand
         self.power = power
         self.deep = deep
+        self.search = search
 
     @cached_property
     def codebook(self) -> Codebook:
         """The first dictionary, made ready for coding."""
-        return Codebook(self.dictionaries[0])
+        atoms, *deeper = self.dictionaries
+        if len(atoms) <= _MANY_ATOMS or not deeper:
+            return Codebook(atoms)
+        return Codebook(atoms, deeper[0], self.search)
 
     @cached_property
     def _all_atoms(self) -> np.ndarray:
@@ -139,7 +148,12 @@ class Network:
     @property
     def n_features(self) -> int:
         """Length of an image feature."""
-        return self.n_pooled + (DEEP_SIDE**2 * sum(map(len, self.dictionaries[1:])) if self.deep else 0)
+        return self.n_pooled + (self.n_deep if self.deep else 0)
+
+    @property
+    def n_deep(self) -> int:
+        """Length of the deep channel."""
+        return DEEP_SIDE**2 * sum(map(len, self.dictionaries[1:]))
 
     @property
     def n_pooled(self) -> int:
@@ -183,9 +197,14 @@ class Network:
                 positions, cells = image.positions, self.pyramid.cells(image.positions, image.shape)
             row = self._row(Codes(codes.indices[own], codes.values[own]), cells)
             found.append(self._deepened(*row, self.deep_means(image).ravel()) if self.deep else row)
-        indptr = np.cumsum([0] + [len(columns) for columns, _ in found], dtype=np.int32)
-        columns, data = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return csr_array((data, columns, indptr), shape=(len(images), self.n_features))
+        return self._csr(found, self.n_features)
+
+    @staticmethod
+    def _csr(rows: list[tuple[np.ndarray, np.ndarray]], n_columns: int) -> csr_array:
+        """Rows given by their columns and values."""
+        indptr = np.cumsum([0] + [len(columns) for columns, _ in rows], dtype=np.int32)
+        columns, data = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+        return csr_array((data, columns, indptr), shape=(len(rows), n_columns))
 
     def _row(self, codes: Codes, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Columns and values of one image's feature."""
@@ -216,6 +235,19 @@ class Network:
         """Means of these codes over the cells of a grid: (n_cells, n_deep)."""
         patches, cells = self.deep_patches(image)
         return pooling.cell_means(self.deep_codes(image.values[patches]), cells, DEEP_SIDE**2)
+
+    def glance(self, images: Iterable[Descriptors]) -> csr_array:
+        """The deep channel of images alone, one sparse row of unit length each."""
+        found, positions, n_atoms = [], None, self.deep_coder.shape[1]
+        for image in images:
+            if image.positions is not positions:  # images of one shape share them
+                positions, (patches, cells) = image.positions, self.deep_patches(image)
+                used, places = np.unique(cells, return_inverse=True)
+                columns = (used[:, None] * n_atoms + np.arange(n_atoms)).ravel().astype(np.int32)
+            means = pooling.cell_means(self.deep_codes(image.values[patches]), places, len(used)).ravel()
+            length = max(float(np.linalg.norm(means.astype(np.float64))), 1e-30)
+            found.append((columns, means / np.float32(length)))
+        return self._csr(found, self.n_deep)
 
     def _deepened(
         self, columns: np.ndarray, data: np.ndarray, means: np.ndarray

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from ddlcn.errors import DDLCNError
 from ddlcn.images import MAX_PIXELS, read_grey
 from ddlcn.kernels.sift import dense_sift
+from ddlcn.layers.upright import stand
 
 MAX_PATCHES = 1 << 23  # of an image: 4 GB of descriptors
 
@@ -50,6 +51,11 @@ class DenseSIFT(BaseEstimator):
     contrast_threshold : float
         Descriptors whose norm before normalisation is below this stay short (the paper: 1, for grey
         values in [0, 1]). Lower it for dark images.
+    density : float
+        Patches along a line, in times of those that the step so far gives.
+    upright : (float, float), optional
+        Stand figures on plain ground upright (see `upright`): their typical height and width, as standard
+        deviations in shorter sides of the image.
 
     Examples
     --------
@@ -67,6 +73,8 @@ class DenseSIFT(BaseEstimator):
         max_side: int = 300,
         min_side: int | None = None,
         contrast_threshold: float = 1.0,
+        density: float = 1.0,
+        upright: tuple[float, float] | None = None,
     ) -> None:
         self.patch_size = patch_size
         self.step = step
@@ -74,6 +82,8 @@ class DenseSIFT(BaseEstimator):
         self.max_side = max_side
         self.min_side = min_side
         self.contrast_threshold = contrast_threshold
+        self.density = density
+        self.upright = upright
 
     @property
     def patch_sizes(self) -> tuple[int, ...]:
@@ -91,22 +101,33 @@ class DenseSIFT(BaseEstimator):
                 f"patch_size={self.patch_size}, step={self.step}, min_steps={self.min_steps}: patches must "
                 f"have 4 to max_side={self.max_side} pixels, and the others be at least 1"
             )
+        if not (self.density > 0 and (self.upright is None or min(self.upright) > 0)):
+            raise DDLCNError(f"density={self.density}, upright={self.upright}: must be positive")
         return sizes
+
+    def but(self, **changes: Any) -> DenseSIFT:
+        """The same with some parameters changed.
+
+        >>> DenseSIFT(step=8).but(density=2.0)
+        DenseSIFT(density=2.0, step=8)
+        """
+        return DenseSIFT(**self.get_params() | changes)
 
     def transform(self, image: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
         """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
+        sizes = self.patch_sizes  # before anything that settings without sense would break
         given = read_grey(image, value_range=value_range)
         grey, threshold = self.resize(given), np.float32(self.contrast_threshold)
         shape, step = (grey.shape[0], grey.shape[1]), self._step(min(given.shape), min(grey.shape))
-        patches = sum(prod((side - size) // step + 1 for side in shape) for size in self.patch_sizes)
+        patches = sum(prod((side - size) // step + 1 for side in shape) for size in sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(
                 f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
                 f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
-        values = dense_sift(grey, np.array(self.patch_sizes), step, threshold)
-        positions, sizes = _grid(shape, self.patch_sizes, step)
-        return Descriptors(values, positions, shape, sizes)
+        values = dense_sift(grey, np.array(sizes), step, threshold)
+        positions, of_each = _grid(shape, sizes, step)
+        return Descriptors(values, positions, shape, of_each)
 
     def _step(self, given: int, side: int) -> int:
         """Pixels between patches of an image whose shortest side had so many pixels, and now has these."""
@@ -114,14 +135,18 @@ class DenseSIFT(BaseEstimator):
         if self.min_side is not None:
             widest = max(step, 3 * min(self.patch_sizes) // 4)
             step = min(round(step * max(side / given, 1.0)), widest)
-        return max(1, min(step, side // self.min_steps)) if self.min_steps else step
+        step = min(step, side // self.min_steps) if self.min_steps else step
+        return max(1, round(step / self.density))
 
     def shrink(self, grey: np.ndarray) -> np.ndarray:
         """The image, no larger than it is worked on."""
-        return self.resize(grey) if max(grey.shape) > self.max_side else grey
+        return self._scaled(grey) if max(grey.shape) > self.max_side else grey
 
     def resize(self, grey: np.ndarray) -> np.ndarray:
-        """The image at the size that is worked on."""
+        """The image as it is worked on: at that size, and upright if so wished."""
+        return self._scaled(grey if self.upright is None else stand(self.shrink(grey), self.upright))
+
+    def _scaled(self, grey: np.ndarray) -> np.ndarray:
         largest_patch = max(self.patch_sizes)
         wanted = max(self.min_side or 0, largest_patch)
         scale = min(max(1.0, wanted / min(grey.shape)), self.max_side / max(grey.shape))

@@ -33,7 +33,7 @@ from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.threads import one_blas_thread
 
 C_GRID = (0.1, 1.0, 10.0, 100.0)
-_LARGEST_SAMPLE = 20_000  # rows that C is chosen and scores are calibrated on
+_MANY, _SAMPLE = 10_000, 5000  # of more rows than that, so many choose C and calibrate scores
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -103,7 +103,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             raise DDLCNError(f'solver={self.solver!r}: choose "auto", "gram" or "coordinates"')
         problem = Problem(X, codes, self.solver, self.tol, self.random_state, self.n_jobs)
         with one_blas_thread():
-            self.C_, self.scale_ = self._choose(problem, codes, candidates, origins)
+            self.C_, self.scale_ = self._choose(*_asked(problem, origins), candidates)
             self.coef_, self.intercept_, self.duality_gap_ = problem.solve(self.C_)
         if self.duality_gap_.max() > self.tol:
             warnings.warn(
@@ -115,11 +115,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self
 
     def _choose(
-        self,
-        problem: Problem,
-        codes: np.ndarray,
-        candidates: tuple[float, ...],
-        origins: np.ndarray | None,
+        self, problem: Problem, origins: np.ndarray | None, candidates: tuple[float, ...]
     ) -> tuple[float, float]:
         """The candidate C with the best held-out accuracy, then likelihood; and the scale of its scores."""
         results = []
@@ -175,6 +171,21 @@ def candidates_of(C: float | str) -> tuple[float, ...]:
     return candidates
 
 
+def _asked(problem: Problem, origins: np.ndarray | None) -> tuple[Problem, np.ndarray | None]:
+    """The rows that choose C and calibrate scores: all; of very many, an even sample without copies."""
+    codes = problem.codes
+    if len(codes) <= _MANY:
+        return problem, origins
+    own = np.ones(len(codes), np.bool_) if origins is None else origins == np.arange(len(codes))
+    rng, taken = np.random.RandomState(problem.seed), []
+    for c in range(codes.max() + 1):
+        rows = rng.permutation(np.flatnonzero(own & (codes == c)))
+        taken.append(rows[: ceil(len(rows) * _SAMPLE / own.sum())])
+    sample = np.sort(np.concatenate(taken))
+    settings = (problem.solver, problem.tol, problem.seed, problem.n_jobs)
+    return Problem(MemoryRows(problem.rows[sample]), codes[sample], *settings), None
+
+
 def held_out_scores(
     problem: Folds, candidates: tuple[float, ...], origins: np.ndarray | None, seed: int | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -196,13 +207,11 @@ def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Fold of each row: 3 folds, each class dealt evenly; the only row of a class is never held out (−1).
 
     Of more than 5,000 rows a fifth is held out once, the rest (−1) always train: enough to calibrate on.
-    Of more than 20,000 an even sample of so many takes part, the rest (−2) does not.
     """
     folds, n_folds = np.empty(len(codes), np.int64), 3 if len(codes) <= 5000 else 5
     for c in range(codes.max() + 1):
         rows = rng.permutation(np.flatnonzero(codes == c))
         folds[rows] = np.arange(len(rows)) % n_folds if len(rows) > 1 else -1
-        folds[rows[ceil(len(rows) * _LARGEST_SAMPLE / len(codes)) :]] = -2
     if n_folds == 5:
         folds[folds > 0] = -1
     return folds

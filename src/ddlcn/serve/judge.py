@@ -149,7 +149,7 @@ class Judge:
                 most = f"{self.limits.pixels / 10**6:g} million pixels"
                 raise ImageError(f"{upload.name!r} takes the request over {most}; send fewer images at once")
             descriptor = self.model.descriptor_
-            images.append(descriptor.resize(grey) if max(grey.shape) > descriptor.max_side else grey)
+            images.append(descriptor.shrink(grey))
         return images
 
     def _code(self, label: str) -> int:
