@@ -210,11 +210,16 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Whether figures stand upright, and the length of the deep channel, by held-out training images."""
         check_is_fitted(self, "network_")
         images, labels = self._training_images(images, y)
-        judge = self._judge(np.unique(labels, return_inverse=True)[1])
+        codes = np.unique(labels, return_inverse=True)[1]
+        judge = self._judge(codes)
         asked = [images[image] for image in judge.sample]
         if self._settings.upright and self.descriptor_.upright is None:
             with one_blas_thread(), self.timings_.time("upright"):
-                self._stand(judge, asked)
+                if len(codes) > hard.MANY:  # then a small gain is worth more, and takes more to be seen
+                    many = self._judge(codes, hard.ASKED)
+                    self._stand(many, [images[image] for image in many.sample])
+                else:
+                    self._stand(judge, asked)
         if self._settings.deep == "cv" and self.deeper_atoms:
             with one_blas_thread(), self.timings_.time("deep"):
                 found, self.network_.deep = 0.0, 1.0
@@ -232,16 +237,18 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         size = typical(pictures, len(asked))
         if size is None:
             return
-        upright = given.but(upright=size)
+        chosen = upright = given.but(upright=size)
         if self._settings.upright == "cv":
-            likelihoods = []
-            for self.descriptor_ in (given, upright):
-                rows = self._rows(asked, self._store(), room=ROOM)
-                likelihoods.append(judge.likelihoods(judge.products(rows)))
-            before, after = likelihoods
-            if not len(before) or sure_gain(after, before) <= 0:
-                upright = given
-        self.descriptor_ = upright
+            chosen, likelihoods = given, []
+            try:
+                for self.descriptor_ in (given, upright):
+                    rows = self._rows(asked, self._store(), room=ROOM)
+                    likelihoods.append(judge.likelihoods(judge.products(rows)))
+                before, after = likelihoods
+                chosen = upright if len(before) and sure_gain(after, before) > 0 else given
+            finally:
+                self.descriptor_ = chosen
+        self.descriptor_ = chosen
 
     def pick(self, images: Any, y: ArrayLike) -> np.ndarray:
         """The numbers of the images to train on: all; of very many, those that are hard at a glance.
@@ -254,15 +261,16 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if len(labels) <= hard.MANY or not (self._settings.hard and self.deeper_atoms):
             return np.arange(len(labels))
         with one_blas_thread(), self.timings_.time("first look"):
-            close = self.descriptor_.but(density=hard.CLOSER * self.descriptor_.density)
-            self.descriptor_ = self.descriptor_.but(patch_size=min(self.descriptor_.patch_sizes))
+            given, density = self.descriptor_, self._settings.descriptor.density
+            self.descriptor_ = given.but(patch_size=min(given.patch_sizes), density=density)
             try:
                 rows = self._rows(images, self._store(), room=ROOM, glance=True)
             finally:
-                self.descriptor_ = close
+                self.descriptor_ = given
             codes = np.unique(labels, return_inverse=True)[1]
-            self.picked_from_ = len(labels)
-            return hard.pick(rows, codes, self.random_state, self.n_jobs)
+            found = hard.pick(rows, codes, self.random_state, self.n_jobs)
+        self.descriptor_, self.picked_from_ = given.but(density=hard.CLOSER * density), len(labels)
+        return found
 
     def augment(
         self, images: Any, rows: csr_array | StoredRows, y: ArrayLike
@@ -350,9 +358,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         return code
 
-    def _judge(self, codes: np.ndarray) -> Judge:
+    def _judge(self, codes: np.ndarray, *most: int) -> Judge:
         candidates = candidates_of(self._settings.C)
-        return Judge(codes, candidates[len(candidates) // 2], self.random_state, self.n_jobs)
+        return Judge(codes, candidates[len(candidates) // 2], self.random_state, self.n_jobs, *most)
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
         return self._settings.network(dictionaries, self.expand)

@@ -47,7 +47,11 @@ def read_header(text: str) -> dict[str, Any]:
 def check(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Raise unless the values of a header have sense, and the tensors the shapes that follow from them."""
     _by_rules(header, _HEADER, "header")
-    _by_rules(_LATER | header["descriptor"], _DESCRIPTOR, "descriptor", only=True)
+    _by_rules(CHOSEN | header["descriptor"], _DESCRIPTOR, "descriptor", only=True)
+    if header["own_descriptor"]:
+        given = header.get("given", {})
+        _expect(isinstance(given, dict), "given of its header is strange")
+        _by_rules(CHOSEN | given, {name: _DESCRIPTOR[name] for name in CHOSEN}, "given", only=True)
     _by_rules(header["svm"], _SVM, "svm")
     for spec in header["coders"]:
         _expect(isinstance(spec, dict) and spec.get("kind") in _CODERS, "a coder is strange")
@@ -175,7 +179,7 @@ _DESCRIPTOR: dict[str, Rule] = {
     "density": _number(0, 1000, above=True),
     "upright": _or_none(_list_of(_number(1e-3, 10), least=2, most=2)),
 }
-_LATER = {"density": 1.0, "upright": None}  # what older files do not say
+CHOSEN = {"density": 1.0, "upright": None}  # what training may change, and older files do not say
 _KIND: dict[str, Rule] = {"kind": lambda value: True, "n_neighbors": whole}
 _CODERS: dict[str, dict[str, Rule]] = {
     "exact": _KIND | {"beta": _number(0, 1e6)},

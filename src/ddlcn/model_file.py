@@ -44,6 +44,7 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "params": params,
         "descriptor": model.descriptor_.get_params(),
         "own_descriptor": model.descriptor is not None,
+        "given": {name: getattr(model.descriptor, name, None) for name in model_claims.CHOSEN},
         "coders": [
             {"kind": kind, **coder.get_params()}  # type: ignore[attr-defined]
             for coder in network.coders
@@ -170,7 +171,8 @@ def _restore(
     params = {key: _tuples(value) for key, value in header["params"].items()}
     descriptor = DenseSIFT(**{key: _tuples(value) for key, value in header["descriptor"].items()})
     descriptor.patch_sizes  # noqa: B018  # raises on sizes that have no sense
-    model = cls(**params, descriptor=descriptor if header["own_descriptor"] else None)
+    given = {key: _tuples(value) for key, value in header.get("given", {}).items()}
+    model = cls(**params, descriptor=descriptor.but(**given) if header["own_descriptor"] else None)
     model.descriptor_ = descriptor
     low, high = header["value_range"]
     model.value_range_ = float(low), float(high)

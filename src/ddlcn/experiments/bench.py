@@ -94,6 +94,10 @@ class RememberedSIFT(DenseSIFT):
     def __sklearn_clone__(self) -> RememberedSIFT:
         return self
 
+    def but(self, **changes: Any) -> DenseSIFT:
+        """A plain one, which remembers nothing."""
+        return DenseSIFT(**self.get_params() | changes)
+
     def remember(self, budget: list[int]) -> RememberedSIFT:
         """Start with nothing; `budget` holds the bytes left, shared with others."""
         self._kept: dict[Any, Descriptors] = {}

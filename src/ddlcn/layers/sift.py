@@ -111,7 +111,7 @@ class DenseSIFT(BaseEstimator):
         >>> DenseSIFT(step=8).but(density=2.0)
         DenseSIFT(density=2.0, step=8)
         """
-        return DenseSIFT(**self.get_params() | changes)
+        return type(self)(**self.get_params() | changes)
 
     def transform(self, image: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
         """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
