@@ -14,10 +14,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ddlcn import cluster, copies, deep, hard, model_file, units
+from ddlcn import cluster, copies, deep, hard, model_file, standing, units
 from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
-from ddlcn.held_out import Judge, sure_gain
+from ddlcn.held_out import Judge
 from ddlcn.images import read_grey, value_range
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
 from ddlcn.layers.network import Network
@@ -26,7 +26,6 @@ from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM, candidates_of
 from ddlcn.layers.threads import one_blas_thread
-from ddlcn.layers.upright import typical
 from ddlcn.presets import Settings, settings_of
 from ddlcn.progress import Stopwatch, track
 from ddlcn.store import Store
@@ -211,44 +210,34 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "network_")
         images, labels = self._training_images(images, y)
         codes = np.unique(labels, return_inverse=True)[1]
-        judge = self._judge(codes)
-        asked = [images[image] for image in judge.sample]
         if self._settings.upright and self.descriptor_.upright is None:
             with one_blas_thread(), self.timings_.time("upright"):
-                if len(codes) > hard.MANY:  # then a small gain is worth more, and takes more to be seen
-                    many = self._judge(codes, hard.ASKED)
-                    self._stand(many, [images[image] for image in many.sample])
-                else:
-                    self._stand(judge, asked)
+                # of very many images, a small gain is worth more, and takes more to be seen
+                judge = self._judge(codes, *([hard.ASKED] if len(codes) > hard.MANY else []))
+                self.descriptor_ = self._stand(judge, [images[image] for image in judge.sample])
         if self._settings.deep == "cv" and self.deeper_atoms:
             with one_blas_thread(), self.timings_.time("deep"):
-                found, self.network_.deep = 0.0, 1.0
+                judge, found = self._judge(codes), 0.0
+                self.network_.deep = 1.0
                 try:
+                    asked = [images[image] for image in judge.sample]
                     rows = self._rows(asked, self._store(), room=ROOM)
                     found = deep.choose(judge, rows, self.network_.n_pooled)
                 finally:
                     self.network_.deep = found
         return self
 
-    def _stand(self, judge: Judge, asked: list[Any]) -> None:
-        """Stand figures upright, if there are any, and the judge agrees or is not asked."""
-        given = self.descriptor_
-        pictures = (given.shrink(read_grey(image, value_range=self.value_range_)) for image in asked)
-        size = typical(pictures, len(asked))
-        if size is None:
-            return
-        chosen = upright = given.but(upright=size)
-        if self._settings.upright == "cv":
-            chosen, likelihoods = given, []
-            try:
-                for self.descriptor_ in (given, upright):
-                    rows = self._rows(asked, self._store(), room=ROOM)
-                    likelihoods.append(judge.likelihoods(judge.products(rows)))
-                before, after = likelihoods
-                chosen = upright if len(before) and sure_gain(after, before) > 0 else given
-            finally:
-                self.descriptor_ = chosen
-        self.descriptor_ = chosen
+    def _stand(self, judge: Judge, asked: list[Any]) -> DenseSIFT:
+        """The descriptor with figures upright, if there are any, and the judge agrees or is not asked."""
+        pictures = (read_grey(image, value_range=self.value_range_) for image in asked)
+        upright = standing.upright(self.descriptor_, pictures, len(asked))
+        if upright is None or self._settings.upright is True:
+            return upright or self.descriptor_
+
+        def code(descriptor: DenseSIFT) -> Rows:
+            return self._rows(asked, self._store(), room=ROOM, descriptor=descriptor)
+
+        return standing.choose(judge, self.descriptor_, upright, code)
 
     def pick(self, images: Any, y: ArrayLike) -> np.ndarray:
         """The numbers of the images to train on: all; of very many, those that are hard at a glance.
@@ -262,11 +251,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             return np.arange(len(labels))
         with one_blas_thread(), self.timings_.time("first look"):
             given, density = self.descriptor_, self._settings.descriptor.density
-            self.descriptor_ = given.but(patch_size=min(given.patch_sizes), density=density)
-            try:
-                rows = self._rows(images, self._store(), room=ROOM, glance=True)
-            finally:
-                self.descriptor_ = given
+            brief = given.but(patch_size=min(given.patch_sizes), density=density)
+            rows = self._rows(images, self._store(), room=ROOM, descriptor=brief, glance=True)
             codes = np.unique(labels, return_inverse=True)[1]
             found = hard.pick(rows, codes, self.random_state, self.n_jobs)
         self.descriptor_, self.picked_from_ = given.but(density=hard.CLOSER * density), len(labels)
@@ -435,15 +421,19 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         store: Store | None = None,
         changes: tuple[copies.Change, ...] = (),
         room: int | None = None,
+        descriptor: DenseSIFT | None = None,
         glance: bool = False,
     ) -> Any:
+        work = self._work(descriptor)
         if store is None:
-            parts = units.rows_in_turn(images, *self._work(), changes, glance)
+            parts = units.rows_in_turn(images, *work, changes, glance)
             return MemoryRows(next(parts), room).add(parts)
-        return units.stored_rows_of(store, units.findable(images), *self._work(), changes, glance)
+        return units.stored_rows_of(store, units.findable(images), *work, changes, glance)
 
-    def _work(self) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:
-        return self.descriptor_, self.value_range_, self.network_, self.n_jobs
+    def _work(
+        self, descriptor: DenseSIFT | None = None
+    ) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:
+        return descriptor or self.descriptor_, self.value_range_, self.network_, self.n_jobs
 
     def _store(self) -> Store | None:
         if self.store is None:

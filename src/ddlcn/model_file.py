@@ -44,7 +44,7 @@ def save(model: DDLCNClassifier, path: str | os.PathLike[str]) -> None:
         "params": params,
         "descriptor": model.descriptor_.get_params(),
         "own_descriptor": model.descriptor is not None,
-        "given": {name: getattr(model.descriptor, name, None) for name in model_claims.CHOSEN},
+        "given": {} if model.descriptor is None else _chosen(model.descriptor),
         "coders": [
             {"kind": kind, **coder.get_params()}  # type: ignore[attr-defined]
             for coder in network.coders
@@ -206,6 +206,11 @@ def _restore(
     svm.n_features_in_ = model.network_.n_features
     _expect(svm.coef_.shape[1] == svm.n_features_in_, "its weights do not fit its dictionaries")
     return model
+
+
+def _chosen(descriptor: DenseSIFT) -> dict[str, Any]:
+    """What training may have changed, as the user gave it."""
+    return {name: getattr(descriptor, name) for name in model_claims.CHOSEN}
 
 
 def _expect(holds: bool, otherwise: str) -> None:

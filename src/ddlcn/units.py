@@ -29,6 +29,7 @@ from ddlcn.progress import track
 from ddlcn.store import Shared, Store, fingerprint
 
 _IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
+_SMALL = 64 * 64  # pixels: a glance at fewer is mostly Python, which threads only hinder
 _MOST_IMAGES = 256  # images a unit of a store
 
 
@@ -97,6 +98,8 @@ def rows_in_turn(
     """The features of all images, or of copies of them, some at a time."""
     parts = zip(_parts(images, size := _IMAGES_AT_ONCE), _parts(changes, size, len(images)), strict=True)
     calls = [(part, descriptor, value_range, network, change, glance) for part, change in parts]
+    if glance and isinstance(images[0], np.ndarray) and images[0].size < _SMALL:
+        n_jobs = 1
     found = results(None, "", code_images, calls, n_jobs)
     with one_blas_thread():
         yield from track(_stage(changes, glance), found, total=len(calls))

@@ -1,0 +1,30 @@
+"""Whether figures stand upright (see `layers.upright`).
+
+Of a digit it matters what it is, not how it leans; a person who leans may be that person for it. So held-out
+training images are asked, if they have figures on plain ground at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ddlcn.held_out import Judge, sure_gain
+from ddlcn.layers.rows import Rows
+from ddlcn.layers.sift import DenseSIFT
+from ddlcn.layers.upright import typical
+
+
+def upright(descriptor: DenseSIFT, pictures: Iterable[np.ndarray], n_pictures: int) -> DenseSIFT | None:
+    """The descriptor that stands figures upright, of the typical size in some grey images; or None."""
+    size = typical(map(descriptor.shrink, pictures), n_pictures)
+    return None if size is None else descriptor.but(upright=size)
+
+
+def choose(
+    judge: Judge, given: DenseSIFT, standing: DenseSIFT, code: Callable[[DenseSIFT], Rows]
+) -> DenseSIFT:
+    """The one of two descriptors that a judge takes, by what they make of the images of its sample."""
+    before, after = (judge.likelihoods(judge.products(code(each))) for each in (given, standing))
+    return standing if len(before) and sure_gain(after, before) > 0 else given
