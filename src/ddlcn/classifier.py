@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ddlcn import cluster, copies, deep, hard, model_file, standing, units
+from ddlcn import cluster, copies, deep, doubt, hard, model_file, standing, units
 from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
 from ddlcn.held_out import Judge
@@ -213,8 +213,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         if self._settings.upright and self.descriptor_.upright is None:
             with one_blas_thread(), self.timings_.time("upright"):
                 # of very many images, a small gain is worth more, and takes more to be seen
-                judge = self._judge(codes, *([hard.ASKED] if len(codes) > hard.MANY else []))
-                self.descriptor_ = self._stand(judge, [images[image] for image in judge.sample])
+                judge = self._judge(codes, *([hard.ASKED] if self._are_very_many(codes) else []))
+                self.descriptor_ = self._stand(judge, [images[image] for image in judge.sample], codes)
         if self._settings.deep == "cv" and self.deeper_atoms:
             with one_blas_thread(), self.timings_.time("deep"):
                 judge, found = self._judge(codes), 0.0
@@ -227,7 +227,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     self.network_.deep = found
         return self
 
-    def _stand(self, judge: Judge, asked: list[Any]) -> DenseSIFT:
+    def _stand(self, judge: Judge, asked: list[Any], codes: np.ndarray) -> DenseSIFT:
         """The descriptor with figures upright, if there are any, and the judge agrees or is not asked."""
         pictures = (read_grey(image, value_range=self.value_range_) for image in asked)
         upright = standing.upright(self.descriptor_, pictures, len(asked))
@@ -235,9 +235,22 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             return upright or self.descriptor_
 
         def code(descriptor: DenseSIFT) -> Rows:
+            if self._are_very_many(codes):
+                return self._glance(asked, descriptor)
             return self._rows(asked, self._store(), room=ROOM, descriptor=descriptor)
 
         return standing.choose(judge, self.descriptor_, upright, code)
+
+    def _are_very_many(self, codes: np.ndarray) -> bool:
+        """Whether there are so many images that only hard ones train."""
+        return len(codes) > hard.MANY and self._settings.hard and bool(self.deeper_atoms)
+
+    def _glance(self, images: Sequence[Any], descriptor: DenseSIFT) -> Rows:
+        """Rows of the deep channel alone, of few patches."""
+        brief = descriptor.but(
+            patch_size=min(descriptor.patch_sizes), density=self._settings.descriptor.density
+        )
+        return self._rows(images, self._store(), room=ROOM, descriptor=brief, glance=True)
 
     def pick(self, images: Any, y: ArrayLike) -> np.ndarray:
         """The numbers of the images to train on: all; of very many, those that are hard at a glance.
@@ -247,15 +260,14 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "network_")
         images, labels = self._training_images(images, y)
         self.picked_from_ = None
-        if len(labels) <= hard.MANY or not (self._settings.hard and self.deeper_atoms):
+        codes = np.unique(labels, return_inverse=True)[1]
+        if not self._are_very_many(codes):
             return np.arange(len(labels))
         with one_blas_thread(), self.timings_.time("first look"):
-            given, density = self.descriptor_, self._settings.descriptor.density
-            brief = given.but(patch_size=min(given.patch_sizes), density=density)
-            rows = self._rows(images, self._store(), room=ROOM, descriptor=brief, glance=True)
-            codes = np.unique(labels, return_inverse=True)[1]
-            found = hard.pick(rows, codes, self.random_state, self.n_jobs)
-        self.descriptor_, self.picked_from_ = given.but(density=hard.CLOSER * density), len(labels)
+            given = self.descriptor_
+            found = hard.pick(self._glance(images, given), codes, self.random_state, self.n_jobs)
+        density = hard.CLOSER * self._settings.descriptor.density
+        self.descriptor_, self.picked_from_ = given.but(density=density), len(labels)
         return found
 
     def augment(
@@ -386,8 +398,26 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores, a column for each class (one-dimensional for two classes)."""
-        rows = units.rows_in_turn(self._images(images), *self._work())  # all at once would fill the memory
-        return np.concatenate([self.svm_.scores(part) for part in rows])
+        images = self._images(images)
+        rows = units.rows_in_turn(images, *self._work())  # all at once would fill the memory
+        return self.look_again(images, np.concatenate([self.svm_.scores(part) for part in rows]))
+
+    def look_again(self, images: Any, scores: np.ndarray) -> np.ndarray:
+        """Scores of images, by those of a first look, after a second look at images in doubt (`doubt`).
+
+        `decision_function` does both. Only a model that bent copies have trained looks again.
+        """
+        (_, own), *again = doubt.looks(self.copies_)
+        doubtful = doubt.in_doubt(scores)
+        if not (again and len(doubtful)):
+            return scores
+        asked, found = units.take(images, doubtful), scores.copy()
+        found[doubtful] *= own
+        for change, weight in again:
+            changes = (change,) * len(doubtful)
+            rows = units.rows_in_turn(asked, *self._work(), changes, stage="Second look")
+            found[doubtful] += weight * np.concatenate([self.svm_.scores(part) for part in rows])
+        return found
 
     def predict(self, images: Any) -> np.ndarray:
         """The labels of images."""

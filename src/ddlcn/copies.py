@@ -12,10 +12,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.ndimage import affine_transform, map_coordinates
+from scipy.ndimage import affine_transform
 
 from ddlcn.hard import MANY
 from ddlcn.held_out import Judge, sure_gain
+from ddlcn.kernels import warps
 from ddlcn.layers.rows import ROOM, MemoryRows, Rows
 from ddlcn.layers.stored_rows import StoredRows
 
@@ -24,11 +25,11 @@ _JUDGED = 300  # copies that a kind is judged by, but one of each image at least
 _AT_ONCE = 32  # rows that are looked up; no answer depends on it
 _BENDS = 1000  # that are all different
 _WAVES = 6  # along a side, of a bend
-_BEND = 0.045  # root mean square of its shifts, in shorter sides of the image
+_BEND = 0.022  # root mean square of its shifts, in shorter sides of the image
 
 
 class Change(NamedTuple):
-    """What makes a copy of an image: a mirror, a bend, or a move about its middle."""
+    """What makes a copy of an image: a mirror, a bend, or a move about its middle; or nothing."""
 
     mirror: bool = False
     bend: int = 0  # the number of a smooth random field that pixels are shifted by
@@ -43,10 +44,13 @@ class Change(NamedTuple):
         >>> Change(right=1 / 3).of(np.eye(3, dtype=np.float32)).tolist()
         [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
         """
+        if self == Change():
+            return grey
         if self.mirror:
             return np.ascontiguousarray(grey[:, ::-1])
         if self.bend:
-            return map_coordinates(grey, _places(self.bend, grey.shape), order=1, mode="nearest")
+            heights = min(grey.shape) * _heights(self.bend)
+            return warps.bent(grey, heights, *(_cosines(side) for side in grey.shape))
         angle, middle = np.deg2rad(self.turn), (np.array(grey.shape) - 1) / 2
         back = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) / self.scale
         shift = middle + min(grey.shape) * np.array([self.down, self.right])
@@ -54,20 +58,23 @@ class Change(NamedTuple):
 
 
 @lru_cache(maxsize=_BENDS)
-def _places(bend: int, shape: tuple[int, int]) -> np.ndarray:
-    """Where each pixel of a bent copy is looked up: (2, height, width).
+def _heights(bend: int) -> np.ndarray:
+    """The heights of the cosine waves that shifts down and right are sums of, in shorter sides: (2, n, n).
 
-    Both shifts are sums of cosine waves of random height, which falls with their frequency.
+    They are random, and fall with the frequency of a wave.
     """
     n = np.arange(_WAVES)
-    heights = np.random.RandomState(bend).standard_normal((2, _WAVES, _WAVES))
-    heights *= np.exp(-(n[:, None] ** 2 + n**2) / 10)
-    heights[:, 0, 0] = 0  # nobody is moved as a whole
-    down, across = (np.cos(np.pi * n * (np.arange(side)[:, None] + 0.5) / side) for side in shape)
-    shifts = np.einsum("ri,kij,cj->krc", down, heights, across)
-    found = np.indices(shape) + shifts * (_BEND * min(shape) / np.sqrt((shifts**2).mean()))
-    found.setflags(write=False)
-    return found
+    found = np.random.RandomState(bend).standard_normal((2, _WAVES, _WAVES))
+    found *= np.exp(-(n[:, None] ** 2 + n**2) / 10)
+    found[:, 0, 0] = 0  # nobody is moved as a whole
+    mean_square = np.where(n > 0, 0.5, 1.0)  # of a wave of height 1
+    return found * (_BEND / np.sqrt((found**2 * mean_square[:, None] * mean_square).sum() / 2))
+
+
+@lru_cache
+def _cosines(side: int) -> np.ndarray:
+    """The waves along a side: (side, n)."""
+    return np.cos(np.pi * np.arange(_WAVES) * (np.arange(side)[:, None] + 0.5) / side)
 
 
 def _moves(by: float = 1 / 28, turn: float = 8.0, larger: float = 1.08) -> tuple[Change, ...]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ddlcn import doubt
+from ddlcn.copies import Change
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import pooling
 from ddlcn.layers.network import DEEP_SIDE, Network
@@ -67,15 +69,22 @@ class Evidence:
 
 
 def explain(model: DDLCNClassifier, image: Any, label: Any = None) -> Evidence:
-    """Evidence for a label, by default the predicted one."""
-    network, svm = model.network_, model.svm_
-    descriptors = model.descriptor_.transform(image, model.value_range_)
-    codes = network.encode(descriptors.values)
-    cells = network.pyramid.cells(descriptors.positions, descriptors.shape)
-    maximum, minimum = network.pyramid.pool(
-        codes, descriptors.positions, descriptors.shape, len(network.dictionaries[0])
-    )
-    scores = svm.decision_function(network.rows([descriptors]))
+    """Evidence for a label, by default the predicted one.
+
+    Of an image in doubt, that of all looks at it (see `doubt`), one after another, by their weights.
+    """
+    svm, (plain, *again) = model.svm_, doubt.looks(model.copies_)
+
+    def look(change: Change, weight: float) -> tuple[Descriptors, float, np.ndarray]:
+        seen = model.descriptor_.transform(image, model.value_range_, change.of)
+        return seen, weight, svm.decision_function(model.network_.rows([seen]))
+
+    looks = [look(*plain)]
+    if again and len(doubt.in_doubt(looks[0][2])):
+        looks += [look(*each) for each in again]
+    else:
+        looks = [(looks[0][0], 1.0, looks[0][2])]
+    scores = np.sum([weight * found for _, weight, found in looks], axis=0)
     if label is None:
         label = svm.labels(scores)[0]
     where = np.flatnonzero(model.classes_ == label)
@@ -84,22 +93,35 @@ def explain(model: DDLCNClassifier, image: Any, label: Any = None) -> Evidence:
         raise DDLCNError(f"{label!r} is not a class of this model: it knows {names}")
     # two classes share one weight vector: it speaks for the second, against the first
     row, sign = (where[0], 1.0) if len(model.classes_) > 2 else (0, 1.0 if where[0] else -1.0)
-    max_coef, min_coef = network.fold(svm.coef_[row])
-    scale, deep_scale = _scales(network, maximum, minimum, descriptors)
+    parts = [_shares(model.network_, svm.coef_[row], seen, sign * weight) for seen, weight, _ in looks]
+    shares, atoms, deep = (np.concatenate(each) for each in zip(*parts, strict=True))
+    score = scores[0, row] if scores.ndim == 2 else scores[0]
+    every = _together([seen for seen, *_ in looks])
+    return Evidence(label, sign * float(score), sign * float(svm.intercept_[row]), shares, atoms, deep, every)
+
+
+def _together(looks: list[Descriptors]) -> Descriptors:
+    """The patches of all looks at an image, one after another."""
+    values, positions, sizes = (
+        np.concatenate([getattr(look, name) for look in looks]) for name in ("values", "positions", "sizes")
+    )
+    return Descriptors(values, positions, looks[0].shape, sizes)
+
+
+def _shares(
+    network: Network, coef: np.ndarray, image: Descriptors, weight: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each patch, the shares of its atoms, which these are, and the share of the deep channel."""
+    codes = network.encode(image.values)
+    cells = network.pyramid.cells(image.positions, image.shape)
+    maximum, minimum = network.pyramid.pool_cells(codes, cells, len(network.dictionaries[0]))
+    max_coef, min_coef = network.fold(coef)
+    scale, deep_scale = (weight * each for each in _scales(network, maximum, minimum, image))
     shares = np.empty(codes.indices.shape)
     pooling.attribute(
         codes.indices, codes.values, cells, maximum, minimum, max_coef * scale, min_coef * scale, shares
     )
-    score = scores[0, row] if scores.ndim == 2 else scores[0]
-    return Evidence(
-        label,
-        sign * float(score),
-        sign * float(svm.intercept_[row]),
-        sign * shares,
-        codes.indices,
-        sign * deep_scale * _deep_shares(network, svm.coef_[row], descriptors),
-        descriptors,
-    )
+    return shares, codes.indices, deep_scale * _deep_shares(network, coef, image)
 
 
 def _scales(

@@ -13,13 +13,13 @@ import numpy as np
 from ddlcn.held_out import Judge, sure_gain
 from ddlcn.layers.rows import Rows
 from ddlcn.layers.sift import DenseSIFT
-from ddlcn.layers.upright import typical
+from ddlcn.layers.upright import filling, typical
 
 
 def upright(descriptor: DenseSIFT, pictures: Iterable[np.ndarray], n_pictures: int) -> DenseSIFT | None:
-    """The descriptor that stands figures upright, of the typical size in some grey images; or None."""
+    """The descriptor that stands figures upright, by the typical size in some grey images; or None."""
     size = typical(map(descriptor.shrink, pictures), n_pictures)
-    return None if size is None else descriptor.but(upright=size)
+    return None if size is None else descriptor.but(upright=filling(*size))
 
 
 def choose(

@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 
 from ddlcn.copies import Change
 from ddlcn.errors import DDLCNError
-from ddlcn.images import read_grey
 from ddlcn.layers.dictionary import L1BallDictionary
 from ddlcn.layers.network import Coder, Network
 from ddlcn.layers.pyramid import SpatialPyramid
@@ -29,7 +28,6 @@ from ddlcn.progress import track
 from ddlcn.store import Shared, Store, fingerprint
 
 _IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
-_SMALL = 64 * 64  # pixels: a glance at fewer is mostly Python, which threads only hinder
 _MOST_IMAGES = 256  # images a unit of a store
 
 
@@ -66,9 +64,8 @@ def code_images(
     if not changes:
         make = network.glance if glance else network.rows
         return make(descriptor.transform(image, value_range) for image in images)
-    read = (descriptor.shrink(read_grey(image, value_range=value_range)) for image in images)
-    copies = (change.of(grey) for grey, change in zip(read, changes, strict=True))
-    return network.rows(descriptor.transform(copy) for copy in copies)
+    pairs = zip(images, changes, strict=True)
+    return network.rows(descriptor.transform(image, value_range, change.of) for image, change in pairs)
 
 
 def results(
@@ -94,15 +91,14 @@ def rows_in_turn(
     n_jobs: int | None,
     changes: tuple[Change, ...] = (),
     glance: bool = False,
+    stage: str | None = None,
 ) -> Iterator[csr_array]:
     """The features of all images, or of copies of them, some at a time."""
     parts = zip(_parts(images, size := _IMAGES_AT_ONCE), _parts(changes, size, len(images)), strict=True)
     calls = [(part, descriptor, value_range, network, change, glance) for part, change in parts]
-    if glance and isinstance(images[0], np.ndarray) and images[0].size < _SMALL:
-        n_jobs = 1
     found = results(None, "", code_images, calls, n_jobs)
     with one_blas_thread():
-        yield from track(_stage(changes, glance), found, total=len(calls))
+        yield from track(stage or _stage(changes, glance), found, total=len(calls))
 
 
 def stored_rows_of(

@@ -160,19 +160,25 @@ def test_density_divides_what_the_other_settings_made_of_the_step(photographs):
 
 
 @pytest.mark.parametrize("shape", [(30, 40), (90, 70)])
-def test_upright_images_are_shrunk_stood_and_enlarged(shape):
+def test_upright_images_are_scaled_changed_and_stood(shape):
     image = np.zeros(shape, np.uint8)
     image[5:20, 7:11], image[9:13, 7:25] = 200, 250
     sift = DenseSIFT(patch_size=8, min_side=48, max_side=60, step=4, upright=(0.2, 0.2))
-    found = sift.transform(image)
-    small = resized(image, (60, 47)) if max(shape) > 60 else (image / 255).astype(np.float32)
-    assert_array_equal(sift.shrink((image / 255).astype(np.float32)), small)
-    stood = stand(small, (0.2, 0.2))
-    assert np.abs(stood - small).max() > 0.5
-    worked_on = resized(255 * stood, found.shape)
-    assert_allclose(sift.resize((image / 255).astype(np.float32)), worked_on, atol=1e-5)
-    step = round(4 * max(min(found.shape) / min(shape), 1))
-    assert_equals_oracle(found, worked_on, (8,), step=min(step, 6))
+    grey, seen = (image / 255).astype(np.float32), []
+
+    def mirror(scaled):
+        seen.append(scaled)
+        return np.ascontiguousarray(scaled[:, ::-1])
+
+    for change in (None, mirror):
+        found = sift.transform(image, change=change)
+        scaled = resized(image, found.shape)
+        stood = stand(scaled if change is None else scaled[:, ::-1].copy(), (0.2, 0.2))
+        assert np.abs(stood - scaled).max() > 0.5
+        assert_allclose(sift.resize(grey, change), stood, atol=1e-5)
+        step = round(4 * max(min(found.shape) / min(shape), 1))
+        assert_equals_oracle(found, stood, (8,), step=min(step, 6))
+    assert_allclose(seen[0], scaled, atol=1e-6)
 
 
 def test_blank_images_are_described_alike_upright_or_not():

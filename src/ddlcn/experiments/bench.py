@@ -104,8 +104,12 @@ class RememberedSIFT(DenseSIFT):
         self._budget = budget
         return self
 
-    def transform(self, image: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
+    def transform(
+        self, image: Any, value_range: tuple[float, float] = (0.0, 1.0), change: Any = None
+    ) -> Descriptors:
         """Describe an image, or recall it: files by path, arrays by where they lie in memory."""
+        if change is not None:
+            return super().transform(image, value_range, change)
         key = image if isinstance(image, str) else (image.__array_interface__["data"], value_range)
         found = self._kept.get(key)
         if found is None:
@@ -170,7 +174,8 @@ class _Worker:
                 model.descriptor_ = model.descriptor_.but()  # copies are not worth remembering
                 rows = features[np.searchsorted(needed, train)]
                 model.train(*model.augment(self._take(train), rows, self.images.target[train]))
-            predicted = model.svm_.predict(features[np.searchsorted(needed, split.test)])
+            scores = model.svm_.scores(features[np.searchsorted(needed, split.test)])
+            predicted = model.svm_.labels(model.look_again(self._take(split.test), scores))
             yield self._row(job, split, predicted, seconds | model.timings_, model)
 
     def _whole(self, job: Job, split: Split) -> dict[str, Any]:

@@ -183,9 +183,14 @@ def _first_atoms(Y: np.ndarray, n_atoms: int, rng: np.random.RandomState) -> np.
 def _learn(
     Y: np.ndarray, atoms: np.ndarray, radius: float, max_passes: int, tol: float
 ) -> tuple[np.ndarray, list[float]]:
-    """Codes and atoms in turn; atoms go beyond each step, by part of it, and back if that was too far."""
+    """Codes and atoms in turn; atoms go beyond each step, by part of it, and back if that was too far.
+
+    More atoms than dimensions have a hull that holds short samples, at a loss of zero. These pull at no
+    atom, and take the longest to code, so after the first pass they are left out.
+    """
     ahead = atoms = atoms.astype(np.float64)
-    losses, energies = np.empty(len(Y)), np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
+    n_samples, losses = len(Y), np.empty(len(Y))
+    energies = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
     held = np.zeros((len(Y), 4), np.int32)
     path: list[float] = []
     for _ in range(max(1, max_passes)):
@@ -193,12 +198,16 @@ def _learn(
         products, samples = l1ball.accumulate(
             Y, ahead @ ahead.T, correlations, energies, radius, held, losses
         )
-        if path and losses.mean() > path[-1] and ahead is not atoms:
+        loss = float(losses.sum()) / n_samples
+        if path and loss > path[-1] and ahead is not atoms:
             ahead = atoms
             continue
-        path.append(float(losses.mean()))
+        path.append(loss)
         if len(path) > 1 and path[-2] - path[-1] <= tol * path[-2]:
             break
+        if len(path) == 1 and len(atoms) > Y.shape[1]:
+            pulling = losses > l1ball.CLOSE * (energies + radius**2)
+            Y, energies, held, losses = Y[pulling], energies[pulling], held[pulling], losses[pulling]
         before, atoms = atoms, ahead.copy()
         l1ball.update_atoms(atoms, products, samples)
         unused = np.flatnonzero(np.diag(products) <= l1ball.TINY)

@@ -6,6 +6,7 @@ weighting, 4 × 4 cells, clipping at 0.2, and descriptors of low contrast left s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, prod
 from typing import Any, NamedTuple
@@ -54,8 +55,8 @@ class DenseSIFT(BaseEstimator):
     density : float
         Patches along a line, in times of those that the step so far gives.
     upright : (float, float), optional
-        Stand figures on plain ground upright (see `upright`): their typical height and width, as standard
-        deviations in shorter sides of the image.
+        Stand figures on plain ground upright (see `upright`), of about this height and width: standard
+        deviations, in shorter sides of the image.
 
     Examples
     --------
@@ -113,11 +114,19 @@ class DenseSIFT(BaseEstimator):
         """
         return type(self)(**self.get_params() | changes)
 
-    def transform(self, image: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> Descriptors:
-        """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`)."""
+    def transform(
+        self,
+        image: Any,
+        value_range: tuple[float, float] = (0.0, 1.0),
+        change: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> Descriptors:
+        """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`).
+
+        With `change`, a copy of it: as that makes it of the image at the size that is worked on.
+        """
         sizes = self.patch_sizes  # before anything that settings without sense would break
         given = read_grey(image, value_range=value_range)
-        grey, threshold = self.resize(given), np.float32(self.contrast_threshold)
+        grey, threshold = self.resize(given, change), np.float32(self.contrast_threshold)
         shape, step = (grey.shape[0], grey.shape[1]), self._step(min(given.shape), min(grey.shape))
         patches = sum(prod((side - size) // step + 1 for side in shape) for size in sizes)
         if patches > MAX_PATCHES:
@@ -142,9 +151,14 @@ class DenseSIFT(BaseEstimator):
         """The image, no larger than it is worked on."""
         return self._scaled(grey) if max(grey.shape) > self.max_side else grey
 
-    def resize(self, grey: np.ndarray) -> np.ndarray:
-        """The image as it is worked on: at that size, and upright if so wished."""
-        return self._scaled(grey if self.upright is None else stand(self.shrink(grey), self.upright))
+    def resize(
+        self, grey: np.ndarray, change: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
+        """The image as it is worked on: at that size, changed and upright if so wished."""
+        found = self._scaled(grey)
+        if change is not None:
+            found = change(found)
+        return found if self.upright is None else stand(found, self.upright)
 
     def _scaled(self, grey: np.ndarray) -> np.ndarray:
         largest_patch = max(self.patch_sizes)
