@@ -18,6 +18,7 @@ from ddlcn.layers.growing import Growing
 
 ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
+_PIECE_ENTRIES = 1 << 20  # of a piece: 8 MB
 
 
 class Block(NamedTuple):
@@ -74,8 +75,12 @@ class Rows(Protocol):
         """Squared lengths."""
         ...
 
-    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        ...
+
+    def pieces(self) -> Iterator[Block]:
+        """All rows, in order, fewer at a time; no answer depends on where one ends."""
         ...
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
@@ -167,12 +172,18 @@ class MemoryRows:
         found = [kernels.squared_lengths(block.indptr, block.data) for block in self.blocks()]
         return np.concatenate(found)
 
-    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        return self._views(_MOST_ENTRIES)
+
+    def pieces(self) -> Iterator[Block]:
+        """All rows, in order, fewer at a time."""
+        return self._views(_PIECE_ENTRIES)
+
+    def _views(self, most: int) -> Iterator[Block]:
         for start, stop in pairwise(cuts(np.diff(self.X.indptr), most)):
-            if start >= first:
-                yield Block(start, self.X.indptr[start : stop + 1], self.X.indices, self.X.data)
-                self._forget(start, stop)
+            yield Block(start, self.X.indptr[start : stop + 1], self.X.indices, self.X.data)
+            self._forget(start, stop)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """All rows for all lines; or, if they are in a file, those that some lines need."""
