@@ -6,17 +6,18 @@ training images are asked what helps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import affine_transform, map_coordinates
+from scipy.sparse import csr_array
 
 from ddlcn.hard import MANY
 from ddlcn.held_out import Judge, sure_gain
-from ddlcn.layers.rows import ROOM, MemoryRows, Rows
+from ddlcn.layers.rows import ASKED_ROOM, MemoryRows, Rows
 from ddlcn.layers.stored_rows import StoredRows
 
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
@@ -105,11 +106,13 @@ class Choice(NamedTuple):
     rows: Rows | None = None
 
     @property
-    def parts(self) -> list[Any]:
+    def parts(self) -> Iterable[Any]:
         """What rows of their kind can be added to."""
         if self.rows is None:
             return []
-        return [self.rows if isinstance(self.rows, StoredRows) else self.rows.load()]
+        if isinstance(self.rows, StoredRows):
+            return [self.rows]
+        return _in_turn(self.rows, np.arange(len(self.copies)))
 
 
 def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
@@ -117,7 +120,7 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
     best = no_choice("none")
     if len(codes) > MANY:
         return best
-    own = _rows_of(rows[some] for some in np.array_split(judge.sample, -(-len(judge.sample) // _AT_ONCE)))
+    own = _rows_of(_in_turn(rows, judge.sample))
     highest = judge.likelihoods(judge.products(own))
     for kind in TRIED if len(highest) else ():  # else no class has an image to spare
         images, changes = deal(kind, codes)
@@ -133,11 +136,16 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
     return best
 
 
+def _in_turn(rows: Rows, numbers: np.ndarray) -> Iterator[csr_array]:
+    """Rows of some numbers, a few at a time."""
+    return (rows[some] for some in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)))
+
+
 def _rows_of(parts: Iterable[Any]) -> Rows:
     """Parts put together: rows in a store; or in memory as far as there is room, beyond that in a file."""
     coded = iter(parts)
     first = next(coded)
-    return (first if isinstance(first, StoredRows) else MemoryRows(first, ROOM)).add(coded)
+    return (first if isinstance(first, StoredRows) else MemoryRows(first, ASKED_ROOM)).add(coded)
 
 
 def no_choice(kind: str) -> Choice:

@@ -17,6 +17,7 @@ from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
 
 ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
+ASKED_ROOM = 1 << 18  # of those that settings are judged by: 2 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
 _PIECE_ENTRIES = 1 << 20  # of a piece: 8 MB
 
