@@ -6,23 +6,21 @@ training images are asked what helps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import affine_transform, map_coordinates
-from scipy.sparse import csr_array
 
 from ddlcn.hard import MANY
 from ddlcn.held_out import Judge, sure_gain
-from ddlcn.layers.rows import ASKED_ROOM, MemoryRows, Rows
+from ddlcn.layers.rows import ASKED_ROOM, MemoryRows, Rows, in_turn, some_rows
 from ddlcn.layers.stored_rows import StoredRows
 
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
 _JUDGED = 300  # copies that a kind is judged by, but one of each image at least
-_AT_ONCE = 32  # rows that are looked up; no answer depends on it
 _BENDS = 1000  # that are all different
 _WAVES = 6  # along a side, of a bend
 _BEND = 0.045  # root mean square of its shifts, in shorter sides of the image
@@ -112,7 +110,7 @@ class Choice(NamedTuple):
             return []
         if isinstance(self.rows, StoredRows):
             return [self.rows]
-        return _in_turn(self.rows, np.arange(len(self.copies)))
+        return in_turn(self.rows, np.arange(len(self.copies)))
 
 
 def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
@@ -120,7 +118,7 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
     best = no_choice("none")
     if len(codes) > MANY:
         return best
-    own = _rows_of(_in_turn(rows, judge.sample))
+    own = some_rows(rows, judge.sample, ASKED_ROOM)
     highest = judge.likelihoods(judge.products(own))
     for kind in TRIED if len(highest) else ():  # else no class has an image to spare
         images, changes = deal(kind, codes)
@@ -134,11 +132,6 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
                 highest = likelihoods
             del theirs  # makes room
     return best
-
-
-def _in_turn(rows: Rows, numbers: np.ndarray) -> Iterator[csr_array]:
-    """Rows of some numbers, a few at a time."""
-    return (rows[some] for some in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)))
 
 
 def _rows_of(parts: Iterable[Any]) -> Rows:

@@ -47,7 +47,7 @@ def learn_class(
     parts = []
     for image in images:
         values = descriptor.transform(image, value_range).values
-        parts.append(values[:: -(-len(values) // most)])
+        parts.append(np.ascontiguousarray(values[:: -(-len(values) // most)]))  # no view of them all
     return L1BallDictionary(n_atoms, l1_radius, random_state=seed).fit(np.concatenate(parts)).components_
 
 

@@ -186,10 +186,10 @@ def _learn(
     """Codes and atoms in turn; atoms go beyond each step, by part of it, and back if that was too far."""
     ahead = atoms = atoms.astype(np.float64)
     losses, energies = np.empty(len(Y)), np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
-    held = np.zeros((len(Y), 4), np.int32)
+    held, correlations = np.zeros((len(Y), 4), np.int32), np.empty((len(Y), len(atoms)), np.float32)
     path: list[float] = []
     for _ in range(max(1, max_passes)):
-        correlations = Y @ ahead.T.astype(np.float32)
+        np.matmul(Y, ahead.T.astype(np.float32), out=correlations)
         products, samples = l1ball.accumulate(
             Y, ahead @ ahead.T, correlations, energies, radius, held, losses
         )

@@ -20,6 +20,7 @@ ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
 ASKED_ROOM = 1 << 18  # of those that settings are judged by: 2 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
 _PIECE_ENTRIES = 1 << 20  # of a piece: 8 MB
+_AT_ONCE = 32  # rows that are looked up
 
 
 class Block(NamedTuple):
@@ -211,6 +212,17 @@ class MemoryRows:
         if not self.are_few:
             for array in self._ours or ():
                 array.forget(int(self.X.indptr[first]), int(self.X.indptr[stop]))
+
+
+def some_rows(rows: Rows, numbers: np.ndarray, room: int) -> MemoryRows:
+    """Some rows by themselves, by their numbers in rising order: in memory as far as there is room."""
+    taken = in_turn(rows, numbers)
+    return MemoryRows(next(taken), room).add(taken)
+
+
+def in_turn(rows: Rows, numbers: np.ndarray) -> Iterator[csr_array]:
+    """Some rows, a few at a time."""
+    return (rows[few] for few in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)))
 
 
 def _canonical(X: csr_array) -> csr_array:
