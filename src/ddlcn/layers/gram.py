@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
@@ -23,7 +24,7 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
     Some columns at a time, of all rows: as a dense block those that many rows have, others by entries.
     Threads share out stripes of the products, so that there is one matrix whatever their number.
     """
-    n_rows, counts = sum(part.shape[0] for part in parts), np.zeros(parts[0].shape[1], np.int64)
+    n_rows, counts = sum(part.shape[0] for part in parts), np.zeros(parts[0].shape[1], np.int32)
     for piece in _pieces(parts):
         kernels.count_columns(piece.indptr, piece.indices, counts)
         del piece  # makes room for the next, as below
@@ -82,7 +83,8 @@ def _add_listed(
 
 def _listed(pieces: Iterable[Block], start: int, counts: np.ndarray, dtype: np.dtype) -> tuple:
     """Rows by column, of those from `start` that count any: where each list begins, rising rows, values."""
-    heads = np.concatenate([[0], np.cumsum(counts)])
+    heads = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=heads[1:])
     place, rows, values = heads[:-1].copy(), np.empty(heads[-1], np.int32), np.empty(heads[-1], dtype)
     for piece in pieces:
         kernels.list_columns(*piece, start, counts, place, rows, values)
@@ -105,10 +107,10 @@ def _mirror(stripe: slice, gram: np.ndarray) -> None:
 def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X; threads share out stripes of its columns."""
     weights = np.ascontiguousarray(duals.T, rows.dtype)
-    out = np.zeros((rows.shape[1], weights.shape[1]), rows.dtype)
+    out = _zeros(rows.shape[1], weights.shape[1], rows.dtype)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         for piece in rows.pieces():
-            counts = np.zeros(len(out), np.int64)
+            counts = np.zeros(len(out), np.int32)
             kernels.count_columns(piece.indptr, piece.indices, counts)
             lists = _listed([piece], 0, counts, rows.dtype)
             parallel(
@@ -117,6 +119,16 @@ def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.
             )
             del piece, lists  # makes room for the next
     return out
+
+
+def _zeros(height: int, width: int, dtype: np.dtype) -> np.ndarray:
+    """Zeros that take memory where they are written, by pages; NumPy's take it by 2 MB at once.
+
+    Many columns are in no row: of faces with little shade, half.
+    """
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    memory = mmap.mmap(-1, max(1, height * width * dtype.itemsize), **private)
+    return np.frombuffer(memory, dtype, height * width).reshape(height, width)
 
 
 def _cut(sizes: np.ndarray, most: int) -> list[range]:
