@@ -19,7 +19,7 @@ from ddlcn.layers.growing import Growing
 ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
 ASKED_ROOM = 1 << 18  # of those that settings are judged by: 2 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
-_PIECE_ENTRIES = 1 << 19  # of a piece: 4 MB
+_PIECE_ENTRIES = 1 << 18  # of a piece: 2 MB
 _AT_ONCE = 32  # rows that are looked up
 
 
