@@ -28,7 +28,7 @@ from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
 from ddlcn.store import Shared, Store, fingerprint
 
-_IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
+_IMAGES_AT_ONCE, _LARGE_AT_ONCE = 32, 8  # images a task; no answer depends on it
 _SMALL = 64 * 64  # pixels: a glance at fewer is mostly Python, which threads only hinder
 _MOST_IMAGES = 256  # images a unit of a store
 
@@ -96,11 +96,11 @@ def rows_in_turn(
     glance: bool = False,
 ) -> Iterator[csr_array]:
     """The features of all images, or of copies of them, some at a time."""
-    parts = zip(_parts(images, size := _IMAGES_AT_ONCE), _parts(changes, size, len(images)), strict=True)
+    small = isinstance(images[0], np.ndarray) and images[0].size < _SMALL
+    size = _IMAGES_AT_ONCE if small else _LARGE_AT_ONCE
+    parts = zip(_parts(images, size), _parts(changes, size, len(images)), strict=True)
     calls = [(part, descriptor, value_range, network, change, glance) for part, change in parts]
-    if glance and isinstance(images[0], np.ndarray) and images[0].size < _SMALL:
-        n_jobs = 1
-    found = results(None, "", code_images, calls, n_jobs)
+    found = results(None, "", code_images, calls, 1 if glance and small else n_jobs)
     with one_blas_thread():
         yield from track(_stage(changes, glance), found, total=len(calls))
 
