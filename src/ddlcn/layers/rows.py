@@ -36,6 +36,11 @@ class Block(NamedTuple):
         """One more than the number of the last row."""
         return self.first + len(self.indptr) - 1
 
+    def pieces(self) -> Iterator[Block]:
+        """The rows, fewer at a time."""
+        for start, stop in pairwise(cuts(np.diff(self.indptr), _PIECE_ENTRIES)):
+            yield self._replace(first=self.first + start, indptr=self.indptr[start : stop + 1])
+
     def among(self, marks: np.ndarray) -> np.ndarray:
         """The numbers of those rows of the block that are marked, of marks of all rows."""
         return self.first + np.flatnonzero(marks[self.first : self.stop])
@@ -176,22 +181,20 @@ class MemoryRows:
 
     def blocks(self) -> Iterator[Block]:
         """All rows, in order."""
-        return self._views(_MOST_ENTRIES)
+        for start, stop in pairwise(cuts(np.diff(self.X.indptr))):
+            yield self._whole._replace(first=start, indptr=self.X.indptr[start : stop + 1])
+            self._forget(start, stop)
 
     def pieces(self) -> Iterator[Block]:
         """All rows, in order, fewer at a time."""
-        return self._views(_PIECE_ENTRIES)
-
-    def _views(self, most: int) -> Iterator[Block]:
-        for start, stop in pairwise(cuts(np.diff(self.X.indptr), most)):
-            yield Block(start, self.X.indptr[start : stop + 1], self.X.indices, self.X.data)
-            self._forget(start, stop)
+        for piece in self._whole.pieces():
+            yield piece
+            self._forget(piece.first, piece.stop)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """All rows for all lines; or, if they are in a file, those that some lines need."""
         if self.are_few:
-            whole = Block(0, self.X.indptr, self.X.indices, self.X.data)
-            yield Gathered(range(len(marks)), slice(None), whole)
+            yield Gathered(range(len(marks)), slice(None), self._whole)
         else:
             for lines, wanted in together(marks, np.diff(self.X.indptr)):
                 X = self[numbers := np.flatnonzero(wanted)]
@@ -206,6 +209,10 @@ class MemoryRows:
     def are_few(self) -> bool:
         """Whether all rows are in memory, not in a file."""
         return self._ours is None or not self._ours[0].is_mapped
+
+    @property
+    def _whole(self) -> Block:
+        return Block(0, self.X.indptr, self.X.indices, self.X.data)
 
     def _forget(self, first: int, stop: int) -> None:
         """Give back the memory of some rows, if they are in a file."""

@@ -70,13 +70,13 @@ class StoredRows:
                 yield self._read(np.arange(start, stop))._replace(first=start)
 
     def pieces(self) -> Iterator[Block]:
-        """All rows, in order, fewer at a time: a unit of the store."""
+        """All rows, in order, fewer at a time; a unit of the store is read once for them."""
         if self.are_few:
-            yield self._kept()
+            yield from self._kept().pieces()
         else:
             for start, name in zip(self._facts.starts, self.names, strict=False):
                 unit = self.store.read(name)
-                yield Block(int(start), unit.indptr, unit.indices, unit.data)
+                yield from Block(int(start), unit.indptr, unit.indices, unit.data).pieces()
                 del unit
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
