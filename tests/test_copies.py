@@ -370,8 +370,8 @@ def test_answers_do_not_depend_on_threads_or_where_rows_are(tmp_path, monkeypatc
 def in_files(monkeypatch):
     """From now on rows are put into files; returns a list that will tell what was."""
     moved, move = [], Growing._move
-    for module in (classifier, copies):
-        monkeypatch.setattr(module, "ROOM", 1000)
+    monkeypatch.setattr(classifier, "ROOM", 1000)
+    monkeypatch.setattr(copies, "ASKED_ROOM", 1000)
     monkeypatch.setattr(
         Growing,
         "_move",

@@ -112,7 +112,7 @@ def test_lengths_are_judged_by_the_rows_that_they_make(monkeypatch, room):
     images = np.where(np.arange(60)[:, None, None] % 25 == 7, 0, DIGITS.images[:60])
     asked = []
     monkeypatch.setattr(Judge, "likelihoods", lambda _, gram: asked.append(gram) or np.zeros(9))
-    monkeypatch.setattr("ddlcn.classifier.ROOM", room)
+    monkeypatch.setattr("ddlcn.classifier.ASKED_ROOM", room)
     model = _fit(images)
     for length, gram in zip((0.0, *LENGTHS), asked, strict=True):
         model.network_.deep = length

@@ -51,14 +51,21 @@ def test_what_the_user_says_is_heeded_and_another_allocator_is_no_error(monkeypa
 
     asked: list = []
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: Libc())
-    for name, value in (("MALLOC_ARENA_MAX", "4"), ("GLIBC_TUNABLES", "glibc.malloc.arena_max=4")):
+    for name in ("MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value, heap in (
+        ("MALLOC_ARENA_MAX", "4", (-3, 1 << 20)),
+        ("GLIBC_TUNABLES", "glibc.malloc.arena_max=4", (-3, 1 << 20)),
+        ("MALLOC_MMAP_THRESHOLD_", "4", (-8, 1)),
+        ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=4", (-8, 1)),
+    ):
         with monkeypatch.context() as said:
             said.setenv(name, value)
             memory.one_heap()
-    assert asked == []
-    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+        assert asked == [heap]
+        asked.clear()
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=1")
     memory.one_heap()
-    assert asked == [(-8, 1)]
+    assert asked == [(-8, 1), (-3, 1 << 20)]
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
     memory.one_heap()

@@ -21,7 +21,7 @@ from ddlcn.held_out import Judge
 from ddlcn.images import read_grey, value_range
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
 from ddlcn.layers.network import Network
-from ddlcn.layers.rows import ROOM, MemoryRows, Rows
+from ddlcn.layers.rows import ASKED_ROOM, ROOM, MemoryRows, Rows
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM, candidates_of
@@ -221,7 +221,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 self.network_.deep = 1.0
                 try:
                     asked = [images[image] for image in judge.sample]
-                    rows = self._rows(asked, self._store(), room=ROOM)
+                    rows = self._rows(asked, self._store(), room=ASKED_ROOM)
                     found = deep.choose(judge, rows, self.network_.n_pooled)
                 finally:
                     self.network_.deep = found
@@ -237,7 +237,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         def code(descriptor: DenseSIFT) -> Rows:
             if self._are_very_many(codes):
                 return self._glance(asked, descriptor)
-            return self._rows(asked, self._store(), room=ROOM, descriptor=descriptor)
+            return self._rows(asked, self._store(), room=ASKED_ROOM, descriptor=descriptor)
 
         return standing.choose(judge, self.descriptor_, upright, code)
 

@@ -17,12 +17,11 @@ from scipy.ndimage import affine_transform
 from ddlcn.hard import MANY
 from ddlcn.held_out import Judge, sure_gain
 from ddlcn.kernels import warps
-from ddlcn.layers.rows import ROOM, MemoryRows, Rows
+from ddlcn.layers.rows import ASKED_ROOM, MemoryRows, Rows, in_turn, some_rows
 from ddlcn.layers.stored_rows import StoredRows
 
 _COPIES = 2000  # an image gets as many copies as lead to this number, but one at least
 _JUDGED = 300  # copies that a kind is judged by, but one of each image at least
-_AT_ONCE = 32  # rows that are looked up; no answer depends on it
 _BENDS = 1000  # that are all different
 _WAVES = 6  # along a side, of a bend
 _BEND = 0.022  # root mean square of its shifts, in shorter sides of the image
@@ -112,11 +111,13 @@ class Choice(NamedTuple):
     rows: Rows | None = None
 
     @property
-    def parts(self) -> list[Any]:
+    def parts(self) -> Iterable[Any]:
         """What rows of their kind can be added to."""
         if self.rows is None:
             return []
-        return [self.rows if isinstance(self.rows, StoredRows) else self.rows.load()]
+        if isinstance(self.rows, StoredRows):
+            return [self.rows]
+        return in_turn(self.rows, np.arange(len(self.copies)))
 
 
 def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
@@ -124,7 +125,7 @@ def choose(judge: Judge, rows: Rows, codes: np.ndarray, code: Coding) -> Choice:
     best = no_choice("none")
     if len(codes) > MANY:
         return best
-    own = _rows_of(rows[some] for some in np.array_split(judge.sample, -(-len(judge.sample) // _AT_ONCE)))
+    own = some_rows(rows, judge.sample, ASKED_ROOM)
     highest = judge.likelihoods(judge.products(own))
     for kind in TRIED if len(highest) else ():  # else no class has an image to spare
         images, changes = deal(kind, codes)
@@ -144,7 +145,7 @@ def _rows_of(parts: Iterable[Any]) -> Rows:
     """Parts put together: rows in a store; or in memory as far as there is room, beyond that in a file."""
     coded = iter(parts)
     first = next(coded)
-    return (first if isinstance(first, StoredRows) else MemoryRows(first, ROOM)).add(coded)
+    return (first if isinstance(first, StoredRows) else MemoryRows(first, ASKED_ROOM)).add(coded)
 
 
 def no_choice(kind: str) -> Choice:

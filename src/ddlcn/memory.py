@@ -4,17 +4,22 @@ import ctypes
 import os
 from contextlib import suppress
 
-_ARENAS = -8  # M_ARENA_MAX of glibc's malloc.h
+_ARENAS, _LARGE = -8, -3  # M_ARENA_MAX and M_MMAP_THRESHOLD of glibc's malloc.h
 
 
 def one_heap() -> None:
-    """Have all threads of this process share one heap, where the system's allocator is glibc's.
+    """Have all threads of this process share one heap, without large arrays, where it is glibc's.
 
-    It would give each thread a heap of its own, and what is free in one serves no other: a training then had
-    up to a third more. This concerns all of a process, so a command may do it, and a library leaves it to
-    whoever runs it (MALLOC_ARENA_MAX or GLIBC_TUNABLES, which are heeded). Call it before there are threads.
+    It would give each thread a heap of its own, and what is free in one serves no other; and keep more and
+    more of the large arrays in it, whose memory cannot go back for small ones that came after them. A
+    training then had up to a third more. This concerns all of a process, so a command may do it, and a
+    library leaves it to whoever runs it (MALLOC_ARENA_MAX, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES, which
+    are heeded). Call it before there are threads.
     """
-    said = "MALLOC_ARENA_MAX" in os.environ or "arena_max" in os.environ.get("GLIBC_TUNABLES", "")
-    if not said:
-        with suppress(AttributeError, OSError, TypeError):  # another allocator
-            ctypes.CDLL(None).mallopt(_ARENAS, 1)
+    for name, tunable, option, value in (
+        ("MALLOC_ARENA_MAX", "arena_max", _ARENAS, 1),
+        ("MALLOC_MMAP_THRESHOLD_", "mmap_threshold", _LARGE, 1 << 20),
+    ):
+        if name not in os.environ and tunable not in os.environ.get("GLIBC_TUNABLES", ""):
+            with suppress(AttributeError, OSError, TypeError):  # another allocator
+                ctypes.CDLL(None).mallopt(option, value)

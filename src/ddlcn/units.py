@@ -27,7 +27,8 @@ from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
 from ddlcn.store import Shared, Store, fingerprint
 
-_IMAGES_AT_ONCE = 32  # images a task; no answer depends on it
+_IMAGES_AT_ONCE, _LARGE_AT_ONCE = 32, 8  # images a task; no answer depends on it
+_SMALL = 64 * 64  # pixels: a glance at fewer is mostly Python, which threads only hinder
 _MOST_IMAGES = 256  # images a unit of a store
 
 
@@ -45,7 +46,7 @@ def learn_class(
     parts = []
     for image in images:
         values = descriptor.transform(image, value_range).values
-        parts.append(values[:: -(-len(values) // most)])
+        parts.append(np.ascontiguousarray(values[:: -(-len(values) // most)]))  # no view of them all
     return L1BallDictionary(n_atoms, l1_radius, random_state=seed).fit(np.concatenate(parts)).components_
 
 
@@ -94,9 +95,11 @@ def rows_in_turn(
     stage: str | None = None,
 ) -> Iterator[csr_array]:
     """The features of all images, or of copies of them, some at a time."""
-    parts = zip(_parts(images, size := _IMAGES_AT_ONCE), _parts(changes, size, len(images)), strict=True)
+    small = isinstance(images[0], np.ndarray) and images[0].size < _SMALL
+    size = _IMAGES_AT_ONCE if small else _LARGE_AT_ONCE
+    parts = zip(_parts(images, size), _parts(changes, size, len(images)), strict=True)
     calls = [(part, descriptor, value_range, network, change, glance) for part, change in parts]
-    found = results(None, "", code_images, calls, n_jobs)
+    found = results(None, "", code_images, calls, 1 if glance and small else n_jobs)
     with one_blas_thread():
         yield from track(stage or _stage(changes, glance), found, total=len(calls))
 

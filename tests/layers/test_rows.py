@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers import descent, gram, rows, stored_rows
+from ddlcn.layers import descent, rows, stored_rows
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM
@@ -55,7 +55,7 @@ def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_o
     X, y = task
     whole = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(X, y)
     monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
-    monkeypatch.setattr(gram, "_ROWS_ENTRIES", entries // 2)
+    monkeypatch.setattr(rows, "_PIECE_ENTRIES", entries // 2)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", entries)
     truth = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(X, y)
     assert_allclose(truth.coef_, whole.coef_, atol=1e-4)
@@ -116,18 +116,18 @@ def test_rows_that_grow_are_held_once():
 def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch, few):
     X, _ = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
+    monkeypatch.setattr(rows, "_PIECE_ENTRIES", 200)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", few)
     kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()
     for home in (kept, memory, file):
         assert_allclose(home.squares, (truth**2).sum(axis=1), rtol=1e-6)
         assert_array_equal(home[np.arange(3, 200, 7)].toarray(), truth[3:200:7])
-        third = list(home.blocks())[2].first
-        assert next(home.blocks(third)).first == third
-        blocks = list(home.blocks())
-        assert [block.first for block in blocks[1:]] == [block.stop for block in blocks[:-1]]
-        everything = [scores_by_column(block, np.arange(block.first, block.stop), X) for block in blocks]
-        assert_array_equal(np.concatenate(everything), truth)
+        assert len(list(home.blocks())) > 2
+        for blocks in (list(home.blocks()), list(home.pieces())):
+            assert [block.first for block in blocks[1:]] == [block.stop for block in blocks[:-1]]
+            everything = [scores_by_column(block, np.arange(block.first, block.stop), X) for block in blocks]
+            assert_array_equal(np.concatenate(everything), truth)
         asked = []
         for lines, numbers, block in home.gather(marks):
             asked += lines

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from ddlcn.layers import descent, gram
+from ddlcn.layers import rows as layers_rows
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.svm import LinearSVM, _asked
 from tests.oracles import svm
@@ -168,10 +169,11 @@ def test_products_of_rows(monkeypatch, dtype, density):
     shares = density * rng.uniform(0, 1, size=300) ** 2 if density < 1 else np.ones(300)
     X = rng.normal(size=(40, 300)) * (rng.uniform(size=(40, 300)) < shares)
     rows, duals = MemoryRows(sparse.csr_array(X.astype(dtype))), rng.normal(size=(3, 40))
-    for entries, stripes, of_rows in ((8_000_000, 16, 1 << 24), (50, 1, 1 << 24), (50, 1, 700)):
-        monkeypatch.setattr(gram, "_BLOCK_ENTRIES", entries)
+    for entries, stripes, of_piece in ((8_000_000, 16, 1 << 24), (50, 1, 1 << 24), (50, 1, 700)):
+        monkeypatch.setattr(gram, "_DENSE_ENTRIES", entries)
+        monkeypatch.setattr(gram, "_LISTED_ENTRIES", entries)
         monkeypatch.setattr(gram, "_STRIPES", stripes)
-        monkeypatch.setattr(gram, "_ROWS_ENTRIES", of_rows)
+        monkeypatch.setattr(layers_rows, "_PIECE_ENTRIES", of_piece)
         one, two = (gram.gram_matrix([rows], n_jobs) for n_jobs in (1, 2))
         assert one.dtype == dtype
         assert_allclose(one, X @ X.T + 1, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
@@ -180,14 +182,16 @@ def test_products_of_rows(monkeypatch, dtype, density):
 
 
 @pytest.mark.parametrize("density", [0.02, 0.3])
-def test_products_of_blocks_in_stripes(monkeypatch, density):
+def test_products_do_not_depend_on_pieces(monkeypatch, density):
     X = sparse.random(300, 200, density, format="csr", random_state=0)
-    rows = MemoryRows(sparse.csr_array(X))
-    monkeypatch.setattr(gram, "_ROWS_ENTRIES", X.nnz // 3)
-    sizes = [block.stop - block.first for block in rows.blocks(most=X.nnz // 3)]
-    assert len(sizes) > 2
-    assert max(sizes) > 64  # stripes have 32 rows or more
-    assert_allclose(gram.gram_matrix([rows], 2), (X @ X.T).toarray() + 1, atol=1e-12)
+    rows, duals = MemoryRows(sparse.csr_array(X)), np.random.default_rng(0).normal(size=(3, 300))
+    monkeypatch.setattr(gram, "_LISTED_ENTRIES", X.nnz // 3)
+    whole = gram.gram_matrix([rows], 2), gram.transposed_product(rows, duals, 2)
+    monkeypatch.setattr(layers_rows, "_PIECE_ENTRIES", X.nnz // 3)
+    assert len(list(rows.pieces())) > 2
+    assert_array_equal(gram.gram_matrix([rows], 2), whole[0])
+    assert_array_equal(gram.transposed_product(rows, duals, 2), whole[1])
+    assert_allclose(whole[0], (X @ X.T).toarray() + 1, atol=1e-12)
 
 
 @pytest.mark.parametrize("density", [0.05, 0.5])
@@ -207,9 +211,10 @@ def test_products_of_some_columns_of_several_rows(monkeypatch, columns):
     halves = [sparse.random(300, 100, density, format="csc", random_state=0) for density in (0.02, 0.3)]
     X = sparse.hstack(halves, format="csc")[:, np.random.default_rng(0).permutation(200)].tocsr()
     parts = [MemoryRows(sparse.csr_array(X[rows])) for rows in (slice(90), slice(90, 100), slice(100, 300))]
-    for of_rows, entries in ((1 << 24, 8_000_000), (X.nnz // 4, 90)):
-        monkeypatch.setattr(gram, "_ROWS_ENTRIES", of_rows)
-        monkeypatch.setattr(gram, "_BLOCK_ENTRIES", entries)
+    for of_piece, entries in ((1 << 24, 8_000_000), (X.nnz // 4, 90)):
+        monkeypatch.setattr(layers_rows, "_PIECE_ENTRIES", of_piece)
+        monkeypatch.setattr(gram, "_DENSE_ENTRIES", entries)
+        monkeypatch.setattr(gram, "_LISTED_ENTRIES", entries)
         own = X[:, columns].toarray()
         assert_allclose(gram.gram_matrix(parts, 2, columns), own @ own.T + 1, atol=1e-12)
 

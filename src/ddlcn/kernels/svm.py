@@ -13,38 +13,43 @@ from ddlcn.kernels.compiled import kernel
 
 
 @kernel
-def column_lists(indptr, indices, data, wanted):
-    """Of the wanted columns: where the list of each begins; rows, which ascend in a list; values."""
-    heads = np.zeros(wanted.size + 1, np.int32)
+def count_columns(indptr, indices, counts):
+    """Add in how many rows each column is."""
     for e in range(indptr[0], indptr[-1]):
-        heads[indices[e] + 1] += wanted[indices[e]]
-    for column in range(wanted.size):
-        heads[column + 1] += heads[column]
-    rows, values, place = np.empty(heads[-1], np.int32), np.empty(heads[-1], data.dtype), heads[:-1].copy()
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            column = indices[e]
-            if wanted[column]:
-                rows[place[column]], values[place[column]] = i, data[e]
-                place[column] += 1
-    return heads, rows, values
+        counts[indices[e]] += 1
 
 
 @kernel
-def add_listed_products(left, right, first, same, out):
-    """Add the products of rows that are listed by column to `out`, a line for each row of `left`.
+def list_columns(first, indptr, indices, data, start, counts, place, rows, values):
+    """Put rows' numbers and values into lists of columns from `start`; the place of each moves along.
 
-    If line 0 is row `first` of the `same` rows, those with itself and later ones: the upper triangle.
+    Indices within a row ascend. Columns whose count is zero are left out.
     """
-    (heads, lines, left_values), (right_heads, rows, right_values) = left, right
+    for i in range(indptr.size - 1):
+        own = indices[indptr[i] : indptr[i + 1]]
+        for e in range(np.searchsorted(own, start), np.searchsorted(own, start + counts.size)):
+            column = own[e] - start
+            if counts[column]:
+                rows[place[column]], values[place[column]] = first + i, data[indptr[i] + e]
+                place[column] += 1
+
+
+@kernel
+def add_listed_products(lists, first, out):
+    """Add the products of rows that are listed by column, in rising order, to lines from row `first` on.
+
+    Those with itself and later ones: the upper triangle.
+    """
+    heads, rows, values = lists
     for column in range(heads.size - 1):
-        start, stop = right_heads[column], right_heads[column + 1]
-        for m in range(heads[column], heads[column + 1]):
-            line, value = out[lines[m]], left_values[m]
-            while same and rows[start] < first + lines[m]:
-                start += 1
-            for e in range(start, stop):
-                line[rows[e]] += value * right_values[e]
+        stop = heads[column + 1]
+        for m in range(heads[column], stop):
+            if rows[m] >= first + len(out):
+                break
+            if rows[m] >= first:
+                line, value = out[rows[m] - first], values[m]
+                for e in range(m, stop):
+                    line[rows[e]] += value * values[e]
 
 
 @kernel
@@ -151,14 +156,13 @@ def squared_lengths(indptr, data):
 
 
 @kernel
-def dense_columns(indptr, indices, data, start, places, block):
-    """Fill a dense block with columns of X from `start`, each at its place, those at −1 left out.
+def dense_columns(first, indptr, indices, data, start, places, dense):
+    """Fill lines of a dense array with columns of X from `start`, each at its place, those at −1 left out.
 
     Indices within a row ascend.
     """
-    for i in range(block.shape[0]):
+    for i in range(indptr.size - 1):
         own = indices[indptr[i] : indptr[i + 1]]
-        first, stop = np.searchsorted(own, start), np.searchsorted(own, start + places.size)
-        for e in range(first, stop):
+        for e in range(np.searchsorted(own, start), np.searchsorted(own, start + places.size)):
             if places[own[e] - start] >= 0:
-                block[i, places[own[e] - start]] = data[indptr[i] + e]
+                dense[first + i, places[own[e] - start]] = data[indptr[i] + e]

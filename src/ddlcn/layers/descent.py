@@ -106,9 +106,10 @@ class Problem(Folds):
         """Weights (k, d), biases and relative duality gaps on all rows."""
         parts = self._for_parts(solve_classes, C)
         found, gaps = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        del parts  # makes room, as below
         if self.by_gram:
-            self._gram = None  # makes room
-            duals = np.where(self.codes == self.classes[:, None], found, -found)
+            self._gram = None
+            duals = np.negative(found, out=found, where=self.codes != self.classes[:, None])
             weights, biases = transposed_product(self.rows, duals, self.n_jobs).T, duals.sum(axis=1)
         else:
             weights, biases = found[:, :-1], found[:, -1].copy()

@@ -191,10 +191,10 @@ def _learn(
     ahead = atoms = atoms.astype(np.float64)
     n_samples, losses = len(Y), np.empty(len(Y))
     energies = np.einsum("ij,ij->i", Y, Y, dtype=np.float64)
-    held = np.zeros((len(Y), 4), np.int32)
+    held, correlations = np.zeros((len(Y), 4), np.int32), np.empty((len(Y), len(atoms)), np.float32)
     path: list[float] = []
     for _ in range(max(1, max_passes)):
-        correlations = Y @ ahead.T.astype(np.float32)
+        np.matmul(Y, ahead.T.astype(np.float32), out=correlations)
         products, samples = l1ball.accumulate(
             Y, ahead @ ahead.T, correlations, energies, radius, held, losses
         )
@@ -208,6 +208,7 @@ def _learn(
         if len(path) == 1 and len(atoms) > Y.shape[1]:
             pulling = losses > l1ball.CLOSE * (energies + radius**2)
             Y, energies, held, losses = Y[pulling], energies[pulling], held[pulling], losses[pulling]
+            correlations = correlations[: len(Y)]
         before, atoms = atoms, ahead.copy()
         l1ball.update_atoms(atoms, products, samples)
         unused = np.flatnonzero(np.diag(products) <= l1ball.TINY)

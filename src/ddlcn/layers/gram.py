@@ -1,10 +1,10 @@
-"""Products of sparse rows in dense arrays, two blocks of rows at hand at a time: X Xᵀ, and Xᵀ B."""
+"""Products of sparse rows in dense arrays: X Xᵀ, and Xᵀ B. Rows are at hand a piece at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, pairwise
-from typing import Any
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,91 +14,82 @@ from ddlcn.layers.rows import Block, Rows
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
-_ROWS_ENTRIES = 1 << 22  # of a block of rows: 32 MB
-_BLOCK_ENTRIES = 4_000_000  # of dense columns of a block
+_DENSE_ENTRIES = 4_000_000  # of columns that are multiplied at a time: 16 MB, or a quarter of the result
+_LISTED_ENTRIES = 1_000_000  # of columns that are listed at a time: 8 MB, or a quarter of the result
 
 
 def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slice(None)) -> np.ndarray:
     """X Xᵀ + 1 for the rows of all parts, or for some of their columns, in the precision of X.
 
-    By dense blocks of columns that many rows have, of others by entries. Threads share out stripes of the
-    products of two blocks, so that there is one matrix whatever their number.
+    Some columns at a time, of all rows: as a dense block those that many rows have, others by entries.
+    Threads share out stripes of the products, so that there is one matrix whatever their number.
     """
-    n_rows, counts = sum(part.shape[0] for part in parts), np.zeros(parts[0].shape[1], np.int64)
-    for block in _blocks(parts):
-        _count_columns(block, counts)
-        del block  # makes room for the next, as below
+    n_rows, counts = sum(part.shape[0] for part in parts), np.zeros(parts[0].shape[1], np.int32)
+    for piece in _pieces(parts):
+        kernels.count_columns(piece.indptr, piece.indices, counts)
+        del piece  # makes room for the next, as below
     first, stop, _ = columns.indices(len(counts))
     counts[:first] = counts[stop:] = 0
     heavy = counts >= _HEAVY * n_rows
-    light, gram = (counts > 0) & ~heavy, np.ones((n_rows, n_rows), parts[0].dtype)
+    light, gram = np.where(heavy, 0, counts), np.ones((n_rows, n_rows), parts[0].dtype)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        for left in _blocks(parts):
-            lists = parallel(
-                delayed(_listed)(left, light, stripe) for stripe in _stripes(left.stop - left.first)
-            )
-            for right in chain([left], _blocks(parts, left.stop)):
-                out = gram[left.first : left.stop, right.first : right.stop]
-                same = left.first == right.first
-                _add_dense(left, right, heavy, same, out, parallel)
-                _add_sparse(lists, _listed(right, light), same, out, parallel)
-                del right
-            del left, lists
+        for some in _cut(heavy, max(256, _DENSE_ENTRIES // n_rows, n_rows // 4)):
+            _add_dense(parts, some, heavy, gram, parallel)
+        for some in _cut(light, max(_LISTED_ENTRIES, gram.size // 8)):
+            _add_listed(parts, some, light, gram, parallel)
         parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
     return gram
 
 
-def _blocks(parts: Sequence[Rows], first: int = 0) -> Iterator[Block]:
-    """All rows of all parts, counted on, from the block on that begins with row `first`."""
+def _pieces(parts: Sequence[Rows]) -> Iterator[Block]:
+    """All rows of all parts, counted on."""
     start = 0
     for part in parts:
-        for block in part.blocks(max(0, first - start), _ROWS_ENTRIES):
-            yield block._replace(first=start + block.first)
-            del block
+        for piece in part.pieces():
+            yield piece._replace(first=start + piece.first)
+            del piece
         start += part.shape[0]
 
 
-def _count_columns(block: Block, counts: np.ndarray) -> None:
-    """Add in how many rows of a block each column is."""
-    own = block.indices[block.indptr[0] : block.indptr[-1]]
-    for start in range(0, len(own), _BLOCK_ENTRIES):  # some at a time, for they are widened
-        counts += np.bincount(own[start : start + _BLOCK_ENTRIES], minlength=len(counts))
-
-
 def _add_dense(
-    left: Block, right: Block, heavy: np.ndarray, same: bool, out: np.ndarray, parallel: Parallel
+    parts: Sequence[Rows], some: range, heavy: np.ndarray, gram: np.ndarray, parallel: Parallel
 ) -> None:
-    """Add the products of the heavy columns of two blocks; of the same, the upper triangle at least."""
-
-    def for_stripes(do: Callable[..., None], n_rows: int, *given: Any) -> None:
-        parallel(delayed(do)(stripe, *given) for stripe in _stripes(n_rows))
-
-    for columns in _cut(heavy, max(256, _BLOCK_ENTRIES // max(out.shape))):
-        chosen = heavy[columns.start : columns.stop]
-        dense = []
-        for block in (left,) if same else (left, right):
-            dense.append(np.zeros((len(block.indptr) - 1, chosen.sum()), out.dtype))
-            for_stripes(_fill, len(dense[-1]), block, columns, chosen, dense[-1])
-        for_stripes(_multiply, len(out), dense[0], dense[-1], same, out)
+    """Add the products of the heavy ones of some columns to the upper triangle, at least."""
+    wanted = heavy[some.start : some.stop]
+    places, dense = (
+        np.where(wanted, np.cumsum(wanted) - 1, -1),
+        np.zeros((len(gram), wanted.sum()), gram.dtype),
+    )
+    for piece in _pieces(parts):
+        kernels.dense_columns(*piece, some.start, places, dense)
+        del piece
+    parallel(delayed(_multiply)(stripe, dense, gram) for stripe in _stripes(len(gram)))
 
 
-def _multiply(stripe: slice, left: np.ndarray, right: np.ndarray, same: bool, out: np.ndarray) -> None:
-    start = stripe.start if same else 0
-    out[stripe, start:] += left[stripe] @ right[start:].T
+def _multiply(stripe: slice, dense: np.ndarray, gram: np.ndarray) -> None:
+    gram[stripe, stripe.start :] += dense[stripe] @ dense[stripe.start :].T
 
 
-def _add_sparse(lists: list[tuple], right: tuple, same: bool, out: np.ndarray, parallel: Parallel) -> None:
-    """Add the products of light columns, of which there are lists for each stripe, and for all of `right`."""
+def _add_listed(
+    parts: Sequence[Rows], some: range, light: np.ndarray, gram: np.ndarray, parallel: Parallel
+) -> None:
+    """Add the products of the light ones of some columns to the upper triangle."""
+    lists = _listed(_pieces(parts), some.start, light[some.start : some.stop], gram.dtype)
     parallel(
-        delayed(kernels.add_listed_products)(left, right, stripe.start, same, out[stripe])
-        for left, stripe in zip(lists, _stripes(len(out)), strict=True)
+        delayed(kernels.add_listed_products)(lists, stripe.start, gram[stripe])
+        for stripe in _stripes(len(gram))
     )
 
 
-def _listed(block: Block, wanted: np.ndarray, stripe: slice = slice(None)) -> tuple:
-    """Rows of a block by wanted columns; those of a stripe are counted from its first."""
-    indptr = block.indptr if stripe.stop is None else block.indptr[stripe.start : stripe.stop + 1]
-    return kernels.column_lists(indptr, block.indices, block.data, wanted)
+def _listed(pieces: Iterable[Block], start: int, counts: np.ndarray, dtype: np.dtype) -> tuple:
+    """Rows by column, of those from `start` that count any: where each list begins, rising rows, values."""
+    heads = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=heads[1:])
+    place, rows, values = heads[:-1].copy(), np.empty(heads[-1], np.int32), np.empty(heads[-1], dtype)
+    for piece in pieces:
+        kernels.list_columns(*piece, start, counts, place, rows, values)
+        del piece
+    return heads, rows, values
 
 
 def _stripes(n_rows: int) -> list[slice]:
@@ -115,24 +106,29 @@ def _mirror(stripe: slice, gram: np.ndarray) -> None:
 
 def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X; threads share out stripes of its columns."""
-    weights, every = np.ascontiguousarray(duals.T, rows.dtype), np.ones(rows.shape[1], np.bool_)
-    out = np.zeros((rows.shape[1], weights.shape[1]), rows.dtype)
+    weights = np.ascontiguousarray(duals.T, rows.dtype)
+    out = _zeros(rows.shape[1], weights.shape[1], rows.dtype)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        for block in rows.blocks(most=_ROWS_ENTRIES):
-            given = (_listed(block, every), weights[block.first : block.stop], out)
+        for piece in rows.pieces():
+            counts = np.zeros(len(out), np.int32)
+            kernels.count_columns(piece.indptr, piece.indices, counts)
+            lists = _listed([piece], 0, counts, rows.dtype)
             parallel(
-                delayed(kernels.add_weighted_sums)(stripe.start, stripe.stop, *given)
+                delayed(kernels.add_weighted_sums)(stripe.start, stripe.stop, lists, weights, out)
                 for stripe in _stripes(len(out))
             )
-            del block, given  # makes room for the next
+            del piece, lists  # makes room for the next
     return out
 
 
-def _fill(stripe: slice, block: Block, columns: range, wanted: np.ndarray, dense: np.ndarray) -> None:
-    """Put the wanted ones of some columns, whose indices are sorted, into some rows of a dense block."""
-    places = np.where(wanted, np.cumsum(wanted) - 1, -1)
-    indptr = block.indptr[stripe.start : stripe.stop + 1]
-    kernels.dense_columns(indptr, block.indices, block.data, columns.start, places, dense[stripe])
+def _zeros(height: int, width: int, dtype: np.dtype) -> np.ndarray:
+    """Zeros that take memory where they are written, by pages; NumPy's take it by 2 MB at once.
+
+    Many columns are in no row: of faces with little shade, half.
+    """
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    memory = mmap.mmap(-1, max(1, height * width * dtype.itemsize), **private)
+    return np.frombuffer(memory, dtype, height * width).reshape(height, width)
 
 
 def _cut(sizes: np.ndarray, most: int) -> list[range]:

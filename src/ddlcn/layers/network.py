@@ -19,17 +19,18 @@ enough to be averaged over a fine grid, which keeps the position that pooling lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from ddlcn.kernels import pooling
 from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.sift import Descriptors
 from ddlcn.layers.threads import one_blas_thread
 
@@ -178,15 +179,8 @@ class Network:
 
     def rows(self, images: Iterable[Descriptors]) -> csr_array:
         """Features of images, one sparse row of unit length each; few images are held at a time."""
-        blocks, waiting = [], []
-        for image in images:
-            waiting.append(image)
-            if sum(len(each.values) for each in waiting) >= _DESCRIPTORS_AT_ONCE:
-                blocks.append(self._rows(waiting))
-                waiting = []
-        if waiting:
-            blocks.append(self._rows(waiting))
-        return blocks[0] if len(blocks) == 1 else vstack(blocks, format="csr")
+        parts = map(self._rows, _some_at_a_time(images))
+        return MemoryRows(next(parts)).add(parts).load()
 
     def _rows(self, images: list[Descriptors]) -> csr_array:
         codes = self.encode(np.concatenate([image.values for image in images]))
@@ -284,3 +278,15 @@ class Network:
         if self.min_channel:
             row = np.hstack([row, minimum])
         return row.ravel() / max(float(np.linalg.norm(row)), 1e-30)
+
+
+def _some_at_a_time(images: Iterable[Descriptors]) -> Iterator[list[Descriptors]]:
+    """Images with enough descriptors for a block."""
+    waiting: list[Descriptors] = []
+    for image in images:
+        waiting.append(image)
+        if sum(len(each.values) for each in waiting) >= _DESCRIPTORS_AT_ONCE:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting

@@ -17,7 +17,10 @@ from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing
 
 ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
+ASKED_ROOM = 1 << 18  # of those that settings are judged by: 2 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
+_PIECE_ENTRIES = 1 << 18  # of a piece: 2 MB
+_AT_ONCE = 32  # rows that are looked up
 
 
 class Block(NamedTuple):
@@ -32,6 +35,11 @@ class Block(NamedTuple):
     def stop(self) -> int:
         """One more than the number of the last row."""
         return self.first + len(self.indptr) - 1
+
+    def pieces(self) -> Iterator[Block]:
+        """The rows, fewer at a time."""
+        for start, stop in pairwise(cuts(np.diff(self.indptr), _PIECE_ENTRIES)):
+            yield self._replace(first=self.first + start, indptr=self.indptr[start : stop + 1])
 
     def among(self, marks: np.ndarray) -> np.ndarray:
         """The numbers of those rows of the block that are marked, of marks of all rows."""
@@ -74,8 +82,12 @@ class Rows(Protocol):
         """Squared lengths."""
         ...
 
-    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        ...
+
+    def pieces(self) -> Iterator[Block]:
+        """All rows, in order, fewer at a time; no answer depends on where one ends."""
         ...
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
@@ -167,18 +179,22 @@ class MemoryRows:
         found = [kernels.squared_lengths(block.indptr, block.data) for block in self.blocks()]
         return np.concatenate(found)
 
-    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
-        for start, stop in pairwise(cuts(np.diff(self.X.indptr), most)):
-            if start >= first:
-                yield Block(start, self.X.indptr[start : stop + 1], self.X.indices, self.X.data)
-                self._forget(start, stop)
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        for start, stop in pairwise(cuts(np.diff(self.X.indptr))):
+            yield self._whole._replace(first=start, indptr=self.X.indptr[start : stop + 1])
+            self._forget(start, stop)
+
+    def pieces(self) -> Iterator[Block]:
+        """All rows, in order, fewer at a time."""
+        for piece in self._whole.pieces():
+            yield piece
+            self._forget(piece.first, piece.stop)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """All rows for all lines; or, if they are in a file, those that some lines need."""
         if self.are_few:
-            whole = Block(0, self.X.indptr, self.X.indices, self.X.data)
-            yield Gathered(range(len(marks)), slice(None), whole)
+            yield Gathered(range(len(marks)), slice(None), self._whole)
         else:
             for lines, wanted in together(marks, np.diff(self.X.indptr)):
                 X = self[numbers := np.flatnonzero(wanted)]
@@ -194,11 +210,26 @@ class MemoryRows:
         """Whether all rows are in memory, not in a file."""
         return self._ours is None or not self._ours[0].is_mapped
 
+    @property
+    def _whole(self) -> Block:
+        return Block(0, self.X.indptr, self.X.indices, self.X.data)
+
     def _forget(self, first: int, stop: int) -> None:
         """Give back the memory of some rows, if they are in a file."""
         if not self.are_few:
             for array in self._ours or ():
                 array.forget(int(self.X.indptr[first]), int(self.X.indptr[stop]))
+
+
+def some_rows(rows: Rows, numbers: np.ndarray, room: int) -> MemoryRows:
+    """Some rows by themselves, by their numbers in rising order: in memory as far as there is room."""
+    taken = in_turn(rows, numbers)
+    return MemoryRows(next(taken), room).add(taken)
+
+
+def in_turn(rows: Rows, numbers: np.ndarray) -> Iterator[csr_array]:
+    """Some rows, a few at a time."""
+    return (rows[few] for few in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)))
 
 
 def _canonical(X: csr_array) -> csr_array:

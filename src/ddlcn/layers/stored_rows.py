@@ -60,14 +60,24 @@ class StoredRows:
         """Whether all rows are kept in memory once they were read."""
         return self.n_entries <= _FEW_ENTRIES
 
-    def blocks(self, first: int = 0, most: int | None = None) -> Iterator[Block]:
-        """All rows, in order, from the block on that begins with row `first`; `most` entries in a block."""
-        for start, stop in pairwise(cuts(self._facts.entries, most)):
-            if start >= first and self.are_few:
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order."""
+        for start, stop in pairwise(cuts(self._facts.entries)):
+            if self.are_few:
                 _, indptr, indices, data = self._kept()
                 yield Block(start, indptr[start : stop + 1], indices, data)
-            elif start >= first:
+            else:
                 yield self._read(np.arange(start, stop))._replace(first=start)
+
+    def pieces(self) -> Iterator[Block]:
+        """All rows, in order, fewer at a time; a unit of the store is read once for them."""
+        if self.are_few:
+            yield from self._kept().pieces()
+        else:
+            for start, name in zip(self._facts.starts, self.names, strict=False):
+                unit = self.store.read(name)
+                yield from Block(int(start), unit.indptr, unit.indices, unit.data).pieces()
+                del unit
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """All rows for all lines; or, if they are many, those that some lines need."""

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.descent import Folds, Problem
-from ddlcn.layers.rows import MemoryRows
+from ddlcn.layers.rows import ROOM, MemoryRows, some_rows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.threads import one_blas_thread
 
@@ -183,7 +183,7 @@ def _asked(problem: Problem, origins: np.ndarray | None) -> tuple[Problem, np.nd
         taken.append(rows[: ceil(len(rows) * _SAMPLE / own.sum())])
     sample = np.sort(np.concatenate(taken))
     settings = (problem.solver, problem.tol, problem.seed, problem.n_jobs)
-    return Problem(MemoryRows(problem.rows[sample]), codes[sample], *settings), None
+    return Problem(some_rows(problem.rows, sample, ROOM), codes[sample], *settings), None
 
 
 def held_out_scores(
