@@ -10,7 +10,7 @@ from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, hard
 from ddlcn.held_out import Judge
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.svm import LinearSVM
-from ddlcn.layers.upright import figure_of, typical
+from ddlcn.layers.upright import figure_of, filling, typical
 from tests.test_evidence import assert_adds_up
 
 SETTINGS = {"atoms_per_class": 2, "deeper_atoms": (8,), "C": 1.0}
@@ -265,14 +265,25 @@ def test_held_out_images_say_whether_figures_stand(monkeypatch, gain, spread, st
     assert next(found, None) is None
 
 
-def test_standing_is_judged_by_the_rows_that_it_makes(monkeypatch):
+def test_standing_is_judged_before_atoms_are_learnt_by_roots_of_descriptors(monkeypatch):
+    """Their means over a grid of 16 x 16 cells, of the smallest patches; a line an image, of length 1."""
     grams = []
     monkeypatch.setattr(Judge, "likelihoods", lambda _, gram: grams.append(gram) or np.zeros(9))
-    given = SETTINGS | {"copies": "none", "deep": 0.0}
-    DDLCNClassifier(**given).fit(IMAGES[:60], LABELS[:60])
-    for upright, gram in zip((False, True), grams, strict=True):
-        rows = DDLCNClassifier(**given, upright=upright).fit(IMAGES[:60], LABELS[:60]).transform(IMAGES[:60])
-        assert_allclose(gram, (rows @ rows.T).toarray() + 1, atol=1e-5)
+    model = DDLCNClassifier(**SETTINGS).stand(IMAGES[:60], LABELS[:60])
+    assert not hasattr(model, "network_")
+    size = typical([(image / 16).astype(np.float32) for image in IMAGES[:60]], 60)
+    for upright, gram in zip((None, filling(*size)), grams, strict=True):
+        sift, lines = model.descriptor_.but(patch_size=16, upright=upright), []
+        for image in IMAGES[:60]:
+            values, positions, shape, _ = sift.transform(image, (0, 16))
+            cells = np.ceil((positions + 1) * 16 / np.array(shape)).astype(int) - 1
+            grid, members = np.zeros((16, 16, 128)), np.zeros((16, 16, 1))
+            for value, cell in zip(values, cells, strict=True):
+                grid[tuple(cell)] += np.sqrt(value)
+                members[tuple(cell)] += 1
+            lines.append((grid / np.maximum(members, 1)).ravel())
+        lines = np.array(lines) / np.linalg.norm(lines, axis=1, keepdims=True)
+        assert_allclose(gram, lines @ lines.T + 1, atol=1e-4)
 
 
 def test_leaning_figures_are_stood_upright_and_better_known():

@@ -19,6 +19,7 @@ from ddlcn.errors import DDLCNError
 from ddlcn.evidence import Evidence, explain
 from ddlcn.held_out import Judge
 from ddlcn.images import read_grey, value_range
+from ddlcn.kernels.sift import N_FEATURES
 from ddlcn.layers.dictionary import L1BallDictionary, class_seeds
 from ddlcn.layers.network import Network
 from ddlcn.layers.rows import ASKED_ROOM, ROOM, MemoryRows, Rows
@@ -173,27 +174,60 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def fit(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Learn from images and their labels `y`.
 
-        That is `learn`, `weigh`, `pick`, `transform`, `augment` and `train`, in that order.
+        That is `stand`, `learn`, `weigh`, `pick`, `transform`, `augment` and `train`, in that order.
         """
-        picked = self.learn(images, y).weigh(images, y).pick(images, y)
+        self.stand(images, y).learn(images, y, descriptor=self.descriptor_)
+        picked = self.weigh(images, y).pick(images, y)
         images, labels = self._training_images(images, y)
         images, labels = units.take(images, picked), labels[picked]
         with self.timings_.time("coding"):
             rows = self._rows(images, self._store(), room=ROOM)
         return self.train(*self._augment(images, labels, rows))
 
-    def learn(self, images: Any, y: ArrayLike, first_layer: np.ndarray | None = None) -> DDLCNClassifier:
+    def stand(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
+        """Whether figures stand upright, by held-out training images; `learn` may take `descriptor_` then."""
+        images, labels = self._training_images(images, y)
+        self.descriptor_, self.timings_ = clone(self._settings.descriptor), Stopwatch()
+        if self._settings.upright and self.descriptor_.upright is None:
+            self.value_range_ = value_range(images)
+            with one_blas_thread(), self.timings_.time("upright"):
+                judge = self._judge(np.unique(labels, return_inverse=True)[1])
+                self.descriptor_ = self._stand(judge, [images[image] for image in judge.sample])
+        return self
+
+    def _stand(self, judge: Judge, asked: list[Any]) -> DenseSIFT:
+        """The descriptor with figures upright, if there are any, and the judge agrees or is not asked."""
+        pictures = (read_grey(image, value_range=self.value_range_) for image in asked)
+        upright = standing.upright(self.descriptor_, pictures, len(asked))
+        if upright is None or self._settings.upright is True:
+            return upright or self.descriptor_
+        # no atom has been learnt yet, so descriptors are seen as they are
+        axes = self._network([np.eye(N_FEATURES, dtype=np.float32)] * 2)
+        return standing.choose(
+            judge, self.descriptor_, upright, lambda descriptor: self._glance(asked, descriptor, axes)
+        )
+
+    def learn(
+        self,
+        images: Any,
+        y: ArrayLike,
+        first_layer: np.ndarray | None = None,
+        descriptor: DenseSIFT | None = None,
+    ) -> DDLCNClassifier:
         """Learn the dictionaries alone, which is all that `transform` needs if `deep` is not "cv".
 
-        `first_layer` gives the atoms of the first dictionary if they have been learnt before.
+        `first_layer` gives the atoms of the first dictionary if they have been learnt before, and
+        `descriptor` the one that `stand` found; else figures are left as they are.
         """
         images, labels = self._training_images(images, y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
-        self.descriptor_ = clone(self._settings.descriptor)
+        if descriptor is None:
+            self.descriptor_, self.timings_ = clone(self._settings.descriptor), Stopwatch()
+        else:
+            self.descriptor_ = descriptor
         self.value_range_ = value_range(images)
-        self.timings_ = Stopwatch()
         self.copies_ = "none"
         self.picked_from_: int | None = None
         with one_blas_thread(), self.timings_.time("dictionaries"):
@@ -206,15 +240,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self
 
     def weigh(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
-        """Whether figures stand upright, and the length of the deep channel, by held-out training images."""
+        """The length of the deep channel, by held-out training images."""
         check_is_fitted(self, "network_")
         images, labels = self._training_images(images, y)
         codes = np.unique(labels, return_inverse=True)[1]
-        if self._settings.upright and self.descriptor_.upright is None:
-            with one_blas_thread(), self.timings_.time("upright"):
-                # of very many images, a small gain is worth more, and takes more to be seen
-                judge = self._judge(codes, *([hard.ASKED] if self._are_very_many(codes) else []))
-                self.descriptor_ = self._stand(judge, [images[image] for image in judge.sample], codes)
         if self._settings.deep == "cv" and self.deeper_atoms:
             with one_blas_thread(), self.timings_.time("deep"):
                 judge, found = self._judge(codes), 0.0
@@ -227,30 +256,11 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                     self.network_.deep = found
         return self
 
-    def _stand(self, judge: Judge, asked: list[Any], codes: np.ndarray) -> DenseSIFT:
-        """The descriptor with figures upright, if there are any, and the judge agrees or is not asked."""
-        pictures = (read_grey(image, value_range=self.value_range_) for image in asked)
-        upright = standing.upright(self.descriptor_, pictures, len(asked))
-        if upright is None or self._settings.upright is True:
-            return upright or self.descriptor_
-
-        def code(descriptor: DenseSIFT) -> Rows:
-            if self._are_very_many(codes):
-                return self._glance(asked, descriptor)
-            return self._rows(asked, self._store(), room=ASKED_ROOM, descriptor=descriptor)
-
-        return standing.choose(judge, self.descriptor_, upright, code)
-
-    def _are_very_many(self, codes: np.ndarray) -> bool:
-        """Whether there are so many images that only hard ones train."""
-        return len(codes) > hard.MANY and self._settings.hard and bool(self.deeper_atoms)
-
-    def _glance(self, images: Sequence[Any], descriptor: DenseSIFT) -> Rows:
+    def _glance(self, images: Sequence[Any], descriptor: DenseSIFT, network: Network) -> Rows:
         """Rows of the deep channel alone, of few patches."""
-        brief = descriptor.but(
-            patch_size=min(descriptor.patch_sizes), density=self._settings.descriptor.density
-        )
-        return self._rows(images, self._store(), room=ROOM, descriptor=brief, glance=True)
+        density = self._settings.descriptor.density
+        brief = descriptor.but(patch_size=min(descriptor.patch_sizes), density=density)
+        return self._rows(images, self._store(), room=ROOM, glance=(brief, network))
 
     def pick(self, images: Any, y: ArrayLike) -> np.ndarray:
         """The numbers of the images to train on: all; of very many, those that are hard at a glance.
@@ -261,11 +271,13 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         images, labels = self._training_images(images, y)
         self.picked_from_ = None
         codes = np.unique(labels, return_inverse=True)[1]
-        if not self._are_very_many(codes):
+        if len(codes) <= hard.MANY or not (self._settings.hard and self.deeper_atoms):
             return np.arange(len(labels))
         with one_blas_thread(), self.timings_.time("first look"):
             given = self.descriptor_
-            found = hard.pick(self._glance(images, given), codes, self.random_state, self.n_jobs)
+            found = hard.pick(
+                self._glance(images, given, self.network_), codes, self.random_state, self.n_jobs
+            )
         density = hard.CLOSER * self._settings.descriptor.density
         self.descriptor_, self.picked_from_ = given.but(density=density), len(labels)
         return found
@@ -356,9 +368,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         return code
 
-    def _judge(self, codes: np.ndarray, *most: int) -> Judge:
+    def _judge(self, codes: np.ndarray) -> Judge:
         candidates = candidates_of(self._settings.C)
-        return Judge(codes, candidates[len(candidates) // 2], self.random_state, self.n_jobs, *most)
+        return Judge(codes, candidates[len(candidates) // 2], self.random_state, self.n_jobs)
 
     def _network(self, dictionaries: list[np.ndarray]) -> Network:
         return self._settings.network(dictionaries, self.expand)
@@ -451,19 +463,17 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         store: Store | None = None,
         changes: tuple[copies.Change, ...] = (),
         room: int | None = None,
-        descriptor: DenseSIFT | None = None,
-        glance: bool = False,
+        glance: tuple[DenseSIFT, Network] | None = None,
     ) -> Any:
-        work = self._work(descriptor)
+        descriptor, network = glance or (self.descriptor_, self.network_)
+        work = (descriptor, self.value_range_, network, self.n_jobs, changes, glance is not None)
         if store is None:
-            parts = units.rows_in_turn(images, *work, changes, glance)
+            parts = units.rows_in_turn(images, *work)
             return MemoryRows(next(parts), room).add(parts)
-        return units.stored_rows_of(store, units.findable(images), *work, changes, glance)
+        return units.stored_rows_of(store, units.findable(images), *work)
 
-    def _work(
-        self, descriptor: DenseSIFT | None = None
-    ) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:
-        return descriptor or self.descriptor_, self.value_range_, self.network_, self.n_jobs
+    def _work(self) -> tuple[DenseSIFT, tuple[float, float], Network, int | None]:
+        return self.descriptor_, self.value_range_, self.network_, self.n_jobs
 
     def _store(self) -> Store | None:
         if self.store is None:

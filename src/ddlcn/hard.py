@@ -14,7 +14,6 @@ from ddlcn.layers.descent import Problem
 from ddlcn.layers.rows import Rows
 
 MANY = 20_000  # images: up to here, all train
-ASKED = 5000  # of them, whether figures are to stand upright
 CLOSER = 2.0  # patches along a line, in times of those at a glance
 _SHARE, _LEAST = 1 / 8, 6000  # of all images, and how many at least, are taken as hard
 _FULL = 30  # of each class

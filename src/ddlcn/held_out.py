@@ -29,20 +29,16 @@ class Judge:
         Draws the sample and its folds, which are the same for all that is compared.
     n_jobs : int or None
         Threads.
-    most : int
-        Images of a sample: a fifth of all, up to this.
 
     Attributes
     ----------
     sample : the numbers of its images, in rising order
     """
 
-    def __init__(
-        self, codes: np.ndarray, C: float, seed: int | None, n_jobs: int | None, most: int = _MANY
-    ) -> None:
+    def __init__(self, codes: np.ndarray, C: float, seed: int | None, n_jobs: int | None) -> None:
         self.C, self.n_jobs = C, n_jobs
         self.seed = np.random.RandomState().randint(2**31) if seed is None else seed
-        self.sample = _sample(codes, self.seed, most)
+        self.sample = _sample(codes, self.seed)
         self._codes = np.unique(codes[self.sample], return_inverse=True)[1]
 
     def products(self, *parts: Rows, columns: slice = slice(None)) -> np.ndarray:
@@ -72,13 +68,13 @@ def sure_gain(after: np.ndarray, before: np.ndarray) -> float:
     return float(gains.mean() - gains.std() / len(gains) ** 0.5)
 
 
-def _sample(codes: np.ndarray, seed: int | None, most: int = _MANY) -> np.ndarray:
+def _sample(codes: np.ndarray, seed: int | None) -> np.ndarray:
     """Some images: of as many classes as there is room for, up to 30 of each, or more if classes are few.
 
     Few images of each class would ask what helps when images are few; and few classes of many, what helps
     these.
     """
-    rng, room = np.random.RandomState(seed), min(max(_FEW, len(codes) // 5), most)
+    rng, room = np.random.RandomState(seed), min(max(_FEW, len(codes) // 5), _MANY)
     chosen: list[np.ndarray] = []
     each = max(_FULL, room // (codes.max() + 1))
     for c in rng.permutation(codes.max() + 1):

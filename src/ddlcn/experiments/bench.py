@@ -148,35 +148,41 @@ class _Worker:
         job, split = next(iter(jobs.items()))
         # the split has drawn p images already, so the model is to take all that it gets
         model: Any = get_method(job.method).make(None, job.q, self.seed, self.n_jobs)
-        plain = model.descriptor
-        model.set_params(descriptor=self._remembered(plain))
-        key = repr((plain.get_params(), model.l1_radius, model.preset))
-        atoms, before = first_layers.get(key, (None, 0.0))
-        with _few_images_are_meant():
-            model.learn(self._take(split.dictionary), self.images.target[split.dictionary], atoms)
-        seconds = {"dictionaries": model.timings_["dictionaries"] + before}
-        first_layers[key] = model.network_.dictionaries[0], seconds["dictionaries"]
+        model.set_params(descriptor=self._remembered(model.descriptor))
         every = np.unique(np.concatenate([np.concatenate([s.train, s.test]) for s in jobs.values()]))
         features: Any = None
         coded: Any = None  # how images are seen in them, and which are
         for job, split in jobs.items():
-            model.timings_.clear()
             with _few_images_are_meant():
-                model.descriptor_ = model.descriptor
                 given, target = self._take(split.train), self.images.target[split.train]
+                seconds = self._learnt(model.stand(given, target), split, first_layers)
                 train = split.train[model.weigh(given, target).pick(given, target)]
                 needed = every if model.picked_from_ is None else np.union1d(train, split.test)
                 seen = (model.network_.deep, repr(model.descriptor_.get_params()), needed.tobytes())
                 if seen != coded:
                     features, start = None, perf_counter()  # makes room
                     features, coded = model.transform(self._take(needed)), seen
-                    seconds["coding"] = perf_counter() - start
+                    coding = perf_counter() - start
                 model.descriptor_ = model.descriptor_.but()  # copies are not worth remembering
                 rows = features[np.searchsorted(needed, train)]
                 model.train(*model.augment(self._take(train), rows, self.images.target[train]))
             scores = model.svm_.scores(features[np.searchsorted(needed, split.test)])
             predicted = model.svm_.labels(model.look_again(self._take(split.test), scores))
-            yield self._row(job, split, predicted, seconds | model.timings_, model)
+            yield self._row(job, split, predicted, seconds | {"coding": coding} | model.timings_, model)
+
+    def _learnt(
+        self, model: Any, split: Split, first_layers: dict[str, tuple[np.ndarray, float]]
+    ) -> dict[str, float]:
+        """Have a model learn its dictionaries, or recall the first of them; the seconds that these took."""
+        stood = dict(model.timings_)
+        key = repr((model.descriptor_.get_params(), model.l1_radius, model.preset))
+        atoms, before = first_layers.get(key, (None, 0.0))
+        given = self._take(split.dictionary), self.images.target[split.dictionary]
+        model.learn(*given, atoms, model.descriptor_)
+        seconds = model.timings_["dictionaries"] + before
+        first_layers.setdefault(key, (model.network_.dictionaries[0], seconds))
+        model.timings_.clear()
+        return stood | {"dictionaries": seconds}
 
     def _whole(self, job: Job, split: Split) -> dict[str, Any]:
         """A row of an estimator that only fits and predicts."""

@@ -13,6 +13,7 @@ from ddlcn.kernels.compiled import kernel, part
 N_ORIENTATIONS = 8
 N_CELLS = 4
 PART = N_CELLS * N_ORIENTATIONS  # of a descriptor, one row or column of cells
+N_FEATURES = N_CELLS * PART
 CLIP = np.float32(0.2)
 
 
@@ -133,7 +134,7 @@ def dense_sift(image, patches, step, threshold):
     ring = np.empty((patches.max(), height * N_ORIENTATIONS), np.float32)  # energies of the last columns
     column = np.empty(height * N_ORIENTATIONS, np.float32)
     strip, sums = np.empty((height, PART), np.float32), np.empty(PART, np.float32)
-    out = np.empty(((n_y * n_x).sum(), N_CELLS * PART), np.float32)
+    out = np.empty(((n_y * n_x).sum(), N_FEATURES), np.float32)
     for x in range(width):
         _orientation_column(turned, x, smooth, slope, ring[x % ring.shape[0]])
         first_of_size = 0
