@@ -70,6 +70,15 @@ def test_labels_and_probabilities_are_those_of_all_looks():
     assert_allclose(model.predict_proba(images), model.svm_.probabilities(scores))
 
 
+def test_rows_of_a_matrix_are_looked_at_again_too():
+    model, images = fitted()
+    by_rows = DDLCNClassifier(**SETTINGS, copies="bent", image_shape=(8, 8))
+    by_rows.fit(DIGITS.images[:60].reshape(60, -1), DIGITS.target[:60])
+    found = by_rows.decision_function(images.reshape(len(images), -1))
+    assert_array_equal(found, model.decision_function(images))
+    assert_array_equal(by_rows.look_again(images.reshape(len(images), -1), first_look(model, images)), found)
+
+
 def test_threads_lists_and_single_images_are_looked_at_alike():
     model, images = fitted()
     found = model.decision_function(images)
@@ -89,6 +98,10 @@ def test_evidence_of_all_looks_adds_up_to_the_score(n_class):
         assert_adds_up(model, evidence, label, images[n])
         patches = len(model.descriptor_.transform(images[n], (0, 16)).values)
         assert len(evidence.patches) == len(evidence.descriptors.values) == looks * patches
+        for atom in np.unique(evidence.atoms)[:20]:
+            fired = evidence.fired_by(atom)  # a place counts once, however often it was looked at
+            places = [(*evidence.descriptors.positions[i], evidence.descriptors.sizes[i]) for i in fired]
+            assert len(set(places)) == len(places)
         assert evidence.map().sum() == pytest.approx(evidence.score - evidence.bias, abs=1e-5)
 
 

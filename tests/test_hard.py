@@ -10,7 +10,7 @@ from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, hard
 from ddlcn.held_out import Judge
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.svm import LinearSVM
-from ddlcn.layers.upright import figure_of, filling, typical
+from ddlcn.layers.upright import figure_of, filling, stand, typical
 from tests.test_evidence import assert_adds_up
 
 SETTINGS = {"atoms_per_class": 2, "deeper_atoms": (8,), "C": 1.0}
@@ -127,8 +127,10 @@ def test_of_very_many_images_hard_ones_train(upright, tmp_path):
 @pytest.mark.usefixtures("few")
 def test_pick_is_by_a_glance_at_all_images():
     """Rows of the deep channel alone, of the smallest patches, as far apart as they were."""
-    model = DDLCNClassifier(**SETTINGS, upright=True).learn(IMAGES, LABELS).weigh(IMAGES, LABELS)
+    model = DDLCNClassifier(**SETTINGS, upright=True).stand(IMAGES, LABELS)
+    model.learn(IMAGES, LABELS, descriptor=model.descriptor_).weigh(IMAGES, LABELS)
     sift = model.descriptor_
+    assert sift.upright is not None
     small = sift.but(patch_size=min(sift.patch_sizes))
     seen = model.network_.glance(small.transform(image, model.value_range_) for image in IMAGES)
     picked = model.pick(IMAGES, LABELS)
@@ -318,11 +320,34 @@ def test_nothing_is_left_chosen_if_choosing_fails(monkeypatch):
             raise KeyboardInterrupt
         return likelihoods(*given)
 
-    model = DDLCNClassifier(**SETTINGS).learn(IMAGES[:60], LABELS[:60])
+    model = DDLCNClassifier(**SETTINGS, upright=True, copies="none").fit(IMAGES[:60], LABELS[:60])
+    before = model.decision_function(UNSEEN)
     monkeypatch.setattr(Judge, "likelihoods", fail)
     with pytest.raises(KeyboardInterrupt):
-        model.weigh(IMAGES[:60], LABELS[:60])
-    assert model.descriptor_.upright is None
+        model.set_params(upright="cv").fit(IMAGES[:60], LABELS[:60])
+    assert len(calls) == 2
+    with pytest.raises(DDLCNError, match="only one class"):
+        model.fit(IMAGES[:60], np.zeros(60))
+    assert_array_equal(model.decision_function(UNSEEN), before)
+
+
+def test_figures_are_brought_to_one_size_however_small_they_are():
+    """Also where they leave most of their pictures empty."""
+    digits = [np.kron(DIGITS.images[n], np.ones((by, by))) for n in range(8) for by in (2, 3)]
+    pictures = [np.pad(digit, (80 - len(digit)) // 2).astype(np.float32) / 16 for digit in digits]
+    heights = [figure_of(picture).height for picture in pictures]
+    size = filling(*typical(pictures, len(pictures)))
+    stood = [figure_of(stand(picture, size)).height for picture in pictures]
+    assert np.std(heights) / np.mean(heights) > 0.2
+    assert np.std(stood) / np.mean(stood) < 0.05
+    assert np.mean(stood) == pytest.approx(80 * size[0], rel=0.05)
+
+
+def test_stages_can_be_called_by_hand():
+    sift = DenseSIFT(patch_size=12, upright=(0.2, 0.1))
+    model = DDLCNClassifier(**SETTINGS).learn(IMAGES[:60], LABELS[:60], descriptor=sift)
+    assert model.descriptor_ is sift
+    assert "dictionaries" in model.timings_
 
 
 @pytest.mark.parametrize("upright", ["maybe", 2, "", (0.2, 0.2)])

@@ -69,8 +69,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Length of the deep channel beside pooled codes of length 1: descriptors coded over all deeper atoms at
         once, and averaged over a fine grid. "cv" tries some on held-out training images; 0 leaves it out.
     upright : bool or "cv", optional
-        Stand figures on plain ground upright, in the middle and at a typical size. "cv" does it if the images
-        have plain ground, and held-out training images say that it helps.
+        Stand figures on plain ground upright, in the middle and about as large as each other. "cv" does it if
+        the images have plain ground, and held-out training images say that it helps.
     copies : "none", "moved", "bent", "mirrored" or "cv", optional
         Copies of training images that train beside them: shifted, turned and scaled a little, bent, or
         mirrored; "cv" tries moved and mirrored ones on held-out training images, and bends figures that are
@@ -187,24 +187,25 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     def stand(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Whether figures stand upright, by held-out training images; `learn` may take `descriptor_` then."""
         images, labels = self._training_images(images, y)
-        self.descriptor_, self.timings_ = clone(self._settings.descriptor), Stopwatch()
-        if self._settings.upright and self.descriptor_.upright is None:
+        codes, given, self.timings_ = _classes(labels)[1], clone(self._settings.descriptor), Stopwatch()
+        if self._settings.upright and given.upright is None:
             self.value_range_ = value_range(images)
             with one_blas_thread(), self.timings_.time("upright"):
-                judge = self._judge(np.unique(labels, return_inverse=True)[1])
-                self.descriptor_ = self._stand(judge, [images[image] for image in judge.sample])
+                judge = self._judge(codes)
+                given = self._stand(given, judge, [images[image] for image in judge.sample])
+        self.descriptor_ = given
         return self
 
-    def _stand(self, judge: Judge, asked: list[Any]) -> DenseSIFT:
+    def _stand(self, given: DenseSIFT, judge: Judge, asked: list[Any]) -> DenseSIFT:
         """The descriptor with figures upright, if there are any, and the judge agrees or is not asked."""
         pictures = (read_grey(image, value_range=self.value_range_) for image in asked)
-        upright = standing.upright(self.descriptor_, pictures, len(asked))
+        upright = standing.upright(given, pictures, len(asked))
         if upright is None or self._settings.upright is True:
-            return upright or self.descriptor_
+            return upright or given
         # no atom has been learnt yet, so descriptors are seen as they are
         axes = self._network([np.eye(N_FEATURES, dtype=np.float32)] * 2)
         return standing.choose(
-            judge, self.descriptor_, upright, lambda descriptor: self._glance(asked, descriptor, axes)
+            judge, given, upright, lambda descriptor: self._glance(asked, descriptor, axes)
         )
 
     def learn(
@@ -220,13 +221,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         `descriptor` the one that `stand` found; else figures are left as they are.
         """
         images, labels = self._training_images(images, y)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise DDLCNError(f"only one class ({self.classes_[0]!s}): a classifier needs at least 2 classes")
-        if descriptor is None:
-            self.descriptor_, self.timings_ = clone(self._settings.descriptor), Stopwatch()
-        else:
-            self.descriptor_ = descriptor
+        self.classes_, codes = _classes(labels)
+        if descriptor is None or not hasattr(self, "timings_"):
+            self.timings_ = Stopwatch()
+        self.descriptor_ = clone(self._settings.descriptor) if descriptor is None else descriptor
         self.value_range_ = value_range(images)
         self.copies_ = "none"
         self.picked_from_: int | None = None
@@ -328,9 +326,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         Dictionaries stay, and so does all that was chosen by held-out images, so only the new
         images are coded; the SVM is trained on all rows, old and new. Without copies that is, bit for bit,
-        `learn` and `weigh` on the old images and `train` on the rows of all. It is not `fit` on all images,
-        whose dictionaries would know the new ones: for that, `fit` them all with the same store; it learns
-        only the dictionaries that changed, but must code all images anew.
+        `stand`, `learn` and `weigh` on the old images and `train` on the rows of all. It is not `fit` on all
+        images, whose dictionaries would know the new ones: for that, `fit` them all with the same store; it
+        learns only the dictionaries that changed, but must code all images anew.
         """
         check_is_fitted(self, "svm_")
         if self.store is None:
@@ -412,13 +410,16 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Scores, a column for each class (one-dimensional for two classes)."""
         images = self._images(images)
         rows = units.rows_in_turn(images, *self._work())  # all at once would fill the memory
-        return self.look_again(images, np.concatenate([self.svm_.scores(part) for part in rows]))
+        return self._look_again(images, np.concatenate([self.svm_.scores(part) for part in rows]))
 
     def look_again(self, images: Any, scores: np.ndarray) -> np.ndarray:
         """Scores of images, by those of a first look, after a second look at images in doubt (`doubt`).
 
         `decision_function` does both. Only a model that bent copies have trained looks again.
         """
+        return self._look_again(self._images(images), scores)
+
+    def _look_again(self, images: Any, scores: np.ndarray) -> np.ndarray:
         (_, own), *again = doubt.looks(self.copies_)
         doubtful = doubt.in_doubt(scores)
         if not (again and len(doubtful)):
@@ -508,6 +509,14 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"image_shape={self.image_shape} does not fit rows of {matrix.shape[1]} pixels: "
                 "give (height, width) whose product is that"
             ) from None
+
+
+def _classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes of labels, two at least, and which of them each label is."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DDLCNError(f"only one class ({classes[0]!s}): a classifier needs at least 2 classes")
+    return classes, codes
 
 
 def _sequence(images: Any) -> Any:

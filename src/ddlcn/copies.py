@@ -56,7 +56,7 @@ class Change(NamedTuple):
         return affine_transform(grey, back, middle - back @ shift, order=1, mode="nearest")
 
 
-@lru_cache(maxsize=_BENDS)
+@lru_cache(maxsize=2 * _BENDS)
 def _heights(bend: int) -> np.ndarray:
     """The heights of the cosine waves that shifts down and right are sums of, in shorter sides: (2, n, n).
 

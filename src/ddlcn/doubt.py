@@ -5,7 +5,7 @@ of bent copies of it, are then answers to one question, and where the first of t
 
     f = (2 f(image) + Σ f(copy)) / (2 + number of copies)
 
-is surer than any. Few images are in doubt, so that this costs next to nothing.
+is surer than any. Where a model is good, few images are in doubt, and this costs next to nothing.
 """
 
 from __future__ import annotations

@@ -53,9 +53,11 @@ class Evidence:
         return np.bincount(self.atoms.ravel(), self.shares.ravel(), minlength=n_atoms)
 
     def fired_by(self, atom: int) -> np.ndarray:
-        """The patches that an atom's share comes from, strongest first."""
+        """The patches that an atom's share comes from, strongest first, each once if there were more looks."""
         shares = np.abs(np.where(self.atoms == atom, self.shares, 0.0)).sum(axis=1)
-        return np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
+        found = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
+        places = np.column_stack([self.descriptors.positions, self.descriptors.sizes])[found]
+        return found[np.sort(np.unique(places, axis=0, return_index=True)[1])]
 
     def map(self) -> np.ndarray:
         """Shares spread evenly over the pixels of their patches; sums to score − bias."""

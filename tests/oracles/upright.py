@@ -31,7 +31,7 @@ def look_up(grey, y, x, outside):
     return upper * (1 - y + top) + lower * (y - top)
 
 
-def stand(grey, size, most=1.6):
+def stand(grey, size, most=2.0):
     """Place (r, c) from the middle is looked up at (down·r, shear·down·r + across·c) from the centre."""
     (row, column), spread = moments(grey, ground(grey))
     shear = spread[0, 1] / spread[0, 0] if spread[0, 0] else 0.0

@@ -144,7 +144,7 @@ class _Worker:
     def _staged(
         self, jobs: dict[Job, Split], first_layers: dict[str, tuple[np.ndarray, float]]
     ) -> Iterator[dict[str, Any]]:
-        """Rows that differ in t alone: features once as long as the deep channel is the same, an SVM each."""
+        """Rows that differ in t alone: features once as long as images are seen alike, an SVM each."""
         job, split = next(iter(jobs.items()))
         # the split has drawn p images already, so the model is to take all that it gets
         model: Any = get_method(job.method).make(None, job.q, self.seed, self.n_jobs)

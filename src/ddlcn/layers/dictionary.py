@@ -56,7 +56,8 @@ class L1BallDictionary(TransformerMixin, BaseEstimator):
     ----------
     components_ : ndarray of shape (n_atoms, n_features)
     objective_path_ : ndarray
-        The objective of the codes found in each pass over all samples.
+        The objective of the codes found in each pass over the samples; with more atoms than features, those
+        that lie in the hull of the first atoms count as zero from then on.
 
     Examples
     --------
@@ -185,8 +186,8 @@ def _learn(
 ) -> tuple[np.ndarray, list[float]]:
     """Codes and atoms in turn; atoms go beyond each step, by part of it, and back if that was too far.
 
-    More atoms than dimensions have a hull that holds short samples, at a loss of zero. These pull at no
-    atom, and take the longest to code, so after the first pass they are left out.
+    More atoms than dimensions have a hull that holds short samples, at a loss of zero. These take the longest
+    to code, and where they are they pull at no atom, so after the first pass they count as lost no more.
     """
     ahead = atoms = atoms.astype(np.float64)
     n_samples, losses = len(Y), np.empty(len(Y))

@@ -173,7 +173,7 @@ class DenseSIFT(BaseEstimator):
                 f"the limit of {MAX_PIXELS // 10**6} million; lower min_side or max_side={self.max_side}"
             )
         resized = Image.fromarray(grey).resize((width, height), Image.Resampling.BICUBIC)
-        return np.asarray(resized, dtype=np.float32)
+        return np.array(resized, dtype=np.float32)  # kernels compile anew for what can't be written
 
 
 @lru_cache(maxsize=256)

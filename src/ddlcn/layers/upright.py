@@ -3,8 +3,8 @@
 With mass m = abs(grey − ground) at row r and column c, and moments about its centre, the affine map that
 
     shears by          Cov(r, c) / Var(r)              so that rows and columns are no longer correlated
-    scales rows by     √Var(r) / typical height
-    scales columns by  (√Var(c − shear·r) / typical width)^½    half of the way: a 1 stays narrower than a 0
+    scales rows by     √Var(r) / wanted height
+    scales columns by  (√Var(c − shear·r) / wanted width)^½    half of the way: a 1 stays narrower than a 0
 
 gives the place in the image that each place of the upright one is looked up at. Where pictures have no plain
 ground, the moments are of no figure, and say nothing.
@@ -22,8 +22,11 @@ from ddlcn.kernels import warps
 
 _PLAIN = 0.1  # of the range of a picture: its border varies by no more if its ground is plain
 _OTHERS = 0.1  # of pictures may have another ground
-_MOST = 1.6  # that a figure is enlarged or shrunk by
-_FILLED = 5 / 6  # of the shorter side of a picture, by a figure that stands
+_MOST = 2.0  # that a figure is enlarged or shrunk by
+_FILLED, _LARGER = (
+    5 / 6,
+    1.25,
+)  # of the shorter side of a picture, by figures that stand; and the most for that
 
 
 class Figure(NamedTuple):
@@ -90,10 +93,10 @@ def filling(height: float, width: float) -> tuple[float, float]:
 
     A bar of even mass is √12 standard deviations long.
 
-    >>> filling(0.1, 0.05), filling(0.3, 0.1)
-    ((0.24056261216234406, 0.12028130608117203), (0.3, 0.1))
+    >>> filling(0.1, 0.04), filling(0.3, 0.1)
+    ((0.125, 0.05), (0.3, 0.1))
     """
-    larger = max(1.0, _FILLED / (sqrt(12) * max(height, width)))
+    larger = min(max(1.0, _FILLED / (sqrt(12) * max(height, width))), _LARGER)
     return larger * height, larger * width
 
 
