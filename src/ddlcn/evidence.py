@@ -53,7 +53,7 @@ class Evidence:
         return np.bincount(self.atoms.ravel(), self.shares.ravel(), minlength=n_atoms)
 
     def fired_by(self, atom: int) -> np.ndarray:
-        """The patches that an atom's share comes from, strongest first, each once if there were more looks."""
+        """The patches that an atom's share comes from, strongest first, each once whatever the looks."""
         shares = np.abs(np.where(self.atoms == atom, self.shares, 0.0)).sum(axis=1)
         found = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
         places = np.column_stack([self.descriptors.positions, self.descriptors.sizes])[found]

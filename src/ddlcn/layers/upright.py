@@ -23,10 +23,8 @@ from ddlcn.kernels import warps
 _PLAIN = 0.1  # of the range of a picture: its border varies by no more if its ground is plain
 _OTHERS = 0.1  # of pictures may have another ground
 _MOST = 2.0  # that a figure is enlarged or shrunk by
-_FILLED, _LARGER = (
-    5 / 6,
-    1.25,
-)  # of the shorter side of a picture, by figures that stand; and the most for that
+_FILLED = 5 / 6  # of the shorter side of a picture, by figures that stand
+_LARGER = 1.25  # that all figures are enlarged by for that, at most
 
 
 class Figure(NamedTuple):
