@@ -56,11 +56,14 @@ def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_o
     whole = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(X, y)
     monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
     monkeypatch.setattr(rows, "_PIECE_ENTRIES", entries // 2)
+    monkeypatch.setattr(rows, "_IN_REACH", 7)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", entries)
     truth = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(X, y)
     assert_allclose(truth.coef_, whole.coef_, atol=1e-4)
     monkeypatch.setattr(descent, "_CLASSES_AT_ONCE", at_once)
-    for elsewhere in (stored(X, tmp_path), mapped(X)):
+    monkeypatch.setattr(descent, "_MOST_WEIGHTS", 2 * X.shape[1])
+    for elsewhere, long in ((stored(X, tmp_path), 0), (mapped(X), 0), (mapped(X), 1 << 11)):
+        monkeypatch.setattr(rows, "_LONG", long)
         found = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(elsewhere, y)
         assert_array_equal(found.coef_, truth.coef_)
         assert_array_equal(found.intercept_, truth.intercept_)
@@ -119,7 +122,9 @@ def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch, few)
     monkeypatch.setattr(rows, "_PIECE_ENTRIES", 200)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", few)
     kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
+    monkeypatch.setattr(rows, "_IN_REACH", 7)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()
+    order = np.random.default_rng(1).permutation(X.shape[0])
     for home in (kept, memory, file):
         assert_allclose(home.squares, (truth**2).sum(axis=1), rtol=1e-6)
         assert_array_equal(home[np.arange(3, 200, 7)].toarray(), truth[3:200:7])
@@ -128,6 +133,7 @@ def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch, few)
             assert [block.first for block in blocks[1:]] == [block.stop for block in blocks[:-1]]
             everything = [scores_by_column(block, np.arange(block.first, block.stop), X) for block in blocks]
             assert_array_equal(np.concatenate(everything), truth)
+        assert_array_equal(np.concatenate(list(home.in_reach(order))), order)
         asked = []
         for lines, numbers, block in home.gather(marks):
             asked += lines
@@ -152,6 +158,11 @@ def test_rows_in_a_file_take_the_memory_of_a_block(monkeypatch):
     assert len(held) == 16
     grown[np.arange(0, 65536, 16)]
     held.append(in_memory() - before)
+    monkeypatch.setattr(rows, "_LONG", 256)
+    [(_, _, block)], order = grown.gather(np.ones((1, 65536), np.bool_)), np.random.permutation(65536)
+    for numbers in grown.in_reach(order[:4096]):
+        kernels.scores(*block, numbers, np.zeros(257))
+        held.append(in_memory() - before)
     assert max(held) < 40
 
 

@@ -115,12 +115,11 @@ def combine(first, indptr, indices, data, targets, alphas, weights):
 
 
 @kernel
-def look(first, indptr, indices, data, targets, weights, alphas, active, margins):
-    """Score the rows with a negative margin: which variables may move (`active`); returns their hinge losses.
+def look(first, indptr, indices, data, targets, weights, alphas, active, margins, losses):
+    """Score the rows with a negative margin: which variables may move (`active`); adds up their hinge losses.
 
     The margin of a variable at rest becomes its slope, or a little less as it is rounded, that of others −∞.
     """
-    losses = 0.0
     for row in range(indptr.size - 1):
         i = first + row
         if margins[i] < 0:

@@ -26,6 +26,7 @@ from ddlcn.store import Shared, Store
 _LARGEST_GRAM = 10_000  # images; 400 MB
 _FEW = 4  # images for each entry in the row of one: up to here the Gram matrix was the faster way
 _CLASSES_AT_ONCE = 16  # that sparse rows are gone through for
+_MOST_WEIGHTS = 1 << 22  # of these, if no store has the rows: 32 MB
 _CALMER = 0.1  # a round ends when the worst slope has shrunk to this part
 _MOST_PASSES, _MOST_ROUNDS = 100, 1000
 
@@ -105,22 +106,20 @@ class Problem(Folds):
     def solve(self, C: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (k, d), biases and relative duality gaps on all rows."""
         parts = self._for_parts(solve_classes, C)
-        found, gaps = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        found, biases, gaps = map(np.concatenate, zip(*parts, strict=True))
         del parts  # makes room, as below
         if self.by_gram:
             self._gram = None
-            duals = np.negative(found, out=found, where=self.codes != self.classes[:, None])
-            weights, biases = transposed_product(self.rows, duals, self.n_jobs).T, duals.sum(axis=1)
-        else:
-            weights, biases = found[:, :-1], found[:, -1].copy()
+            found = transposed_product(self.rows, found, self.n_jobs).T
         # column by column, as products with sparse rows read it
-        return np.asfortranarray(weights, self.rows.dtype), biases, gaps
+        return np.asfortranarray(found), biases, gaps
 
     def _for_parts(self, do: Callable[..., Any], *settings: Any) -> list[Any]:
         k, rows = len(self.classes), self.rows
         n_jobs = self.n_jobs if self.by_gram or rows.are_few else 1  # a block a thread would be too much
         if not isinstance(rows, StoredRows):
-            return self._by_threads(do, 1 if self.by_gram else _CLASSES_AT_ONCE, n_jobs, *settings)
+            at_once = min(_CLASSES_AT_ONCE, max(1, _MOST_WEIGHTS // rows.shape[1]))
+            return self._by_threads(do, 1 if self.by_gram else at_once, n_jobs, *settings)
         at_once = _CLASSES_AT_ONCE
         if self.by_gram or active_client() is not None:  # then classes share nothing but what is read
             at_once = min(at_once, -(-k // 16))
@@ -152,11 +151,11 @@ def _stored_problem(
     return Problem(StoredRows(store, names, shape), store.read(codes), solver, tol, seed, None)
 
 
-def solve_classes(problem: Problem, classes: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
-    """What a descent found for some classes, a line each, and the gaps."""
+def solve_classes(problem: Problem, classes: np.ndarray, C: float) -> tuple[np.ndarray, ...]:
+    """What a descent found for some classes, a line each, their biases, and the gaps."""
     descent = problem.descent(classes, np.ones(len(problem.codes), np.bool_))
     gaps = descent.descend(C, problem.tol)
-    return descent.found(), gaps
+    return *descent.found(), gaps
 
 
 def hold_out(
@@ -207,8 +206,8 @@ class _Descent(ABC):
         """Scores (k, n) of the marked rows after the last look."""
 
     @abstractmethod
-    def found(self) -> np.ndarray:
-        """What `Problem.solve` makes weights of: a line for each class."""
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        """What `Problem.solve` makes weights of, a line for each class; and the biases."""
 
 
 def _calm(
@@ -243,8 +242,9 @@ class _GramDescent(_Descent):
     def scores(self, marks: np.ndarray) -> np.ndarray:
         return self.all_scores[:, marks]
 
-    def found(self) -> np.ndarray:
-        return self.alphas
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        duals = self.targets * self.alphas
+        return duals, duals.sum(axis=1)
 
 
 def _gram_step(gram: np.ndarray, targets: np.ndarray, state: tuple, order: np.ndarray) -> float:
@@ -256,8 +256,8 @@ class _SparseDescent(_Descent):
 
     A variable whose slope exceeds what the weights have moved since (times its row's length) need not be
     looked at, nor a class whose weights have not moved. Looks and the first pass go through the rows a block
-    at a time; the others need the active ones at hand. Passes hold weights in the precision of the rows; then
-    they are added up anew in float64.
+    at a time; the others need the active ones at hand, or in a file. Passes hold weights in the precision of
+    the rows; then they are added up anew in float64.
     """
 
     def __init__(self, rows: Rows, *problem: Any, n_jobs: int | None) -> None:
@@ -284,8 +284,10 @@ class _SparseDescent(_Descent):
         return self.losses, self.squared_norms
 
     def _look(self, c: int, block: Block) -> float:
-        state = (self.weights[c], self.alphas[c], self.active[c], self.margins[c])
-        return kernels.look(*block, self.targets[c], *state)
+        state, losses = (self.weights[c], self.alphas[c], self.active[c], self.margins[c]), 0.0
+        for piece in self.rows.pieces(block):
+            losses = kernels.look(*piece, self.targets[c], *state, losses)
+        return losses
 
     def _sweep(self, ridge: float) -> None:
         """A first pass."""
@@ -296,9 +298,16 @@ class _SparseDescent(_Descent):
         self.squared_norms = np.einsum("ij,ij->i", self.weights, self.weights)
 
     def _first_pass(self, c: int, block: Block, order: np.ndarray, ridge: float, rough: np.ndarray) -> None:
-        given = (*block, self.targets[c])
-        kernels.sparse_pass(*given, order, self.squares, ridge, self.alphas[c], rough[c])
-        kernels.combine(*given, self.alphas[c], self.weights[c])
+        self._pass(block, self.targets[c], order, self.squares, ridge, self.alphas[c], rough[c])
+        self._combine(block, self.targets[c], self.alphas[c], self.weights[c])
+
+    def _pass(self, block: Block, targets: np.ndarray, order: np.ndarray, *state: Any) -> float:
+        reached = self.rows.in_reach(order)
+        return max((kernels.sparse_pass(*block, targets, some, *state) for some in reached), default=0.0)
+
+    def _combine(self, block: Block, *state: np.ndarray) -> None:
+        for piece in self.rows.pieces(block):
+            kernels.combine(*piece, *state)
 
     def settle(self, restless: np.ndarray, ridge: float, slope: float) -> None:
         for lines, numbers, block in self.rows.gather(self.active[restless]):
@@ -310,11 +319,12 @@ class _SparseDescent(_Descent):
         rough, weights = self.weights[c].astype(self.rows.dtype), np.zeros_like(self.weights[c])
 
         def step(order: np.ndarray) -> float:
-            return kernels.sparse_pass(*block, targets, order, squares, ridge, alphas, rough)
+            return self._pass(block, targets, order, squares, ridge, alphas, rough)
 
         _calm(step, np.flatnonzero(self.active[c][numbers]), self.rngs[c], slope)
-        kernels.combine(*block, targets, alphas, weights)
-        self.moved[c], self.squared_norms[c] = np.linalg.norm(weights - self.weights[c]), weights @ weights
+        self._combine(block, targets, alphas, weights)
+        change = np.subtract(weights, self.weights[c], out=self.weights[c])
+        self.moved[c], self.squared_norms[c] = np.linalg.norm(change), weights @ weights
         self.alphas[c][numbers], self.weights[c] = alphas, weights
 
     def _for(self, classes: Iterable[int], do: Callable[..., Any], *given: Any) -> list[Any]:
@@ -328,7 +338,8 @@ class _SparseDescent(_Descent):
         return np.concatenate(found, axis=1)
 
     def _scores(self, c: int, block: Block, marks: np.ndarray) -> np.ndarray:
-        return kernels.scores(*block, block.among(marks), self.weights[c])
+        pieces = self.rows.pieces(block)
+        return np.concatenate([kernels.scores(*each, each.among(marks), self.weights[c]) for each in pieces])
 
-    def found(self) -> np.ndarray:
-        return self.weights
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.weights[:, :-1].astype(self.rows.dtype), self.weights[:, -1].copy()

@@ -11,6 +11,8 @@ import numpy as np
 
 from ddlcn.errors import DDLCNError
 
+_WRITTEN = 1 << 16  # bytes at once: what Linux is given at once it maps at once, too, when any is read
+
 
 class Growing:
     """A copy of an array, with more and more at its end.
@@ -83,8 +85,10 @@ class Growing:
     def _write(self, file: IO[bytes], more: np.ndarray) -> None:
         self._map = None
         try:
-            file.write(np.ascontiguousarray(more).data)
-            file.flush()
+            given = np.ascontiguousarray(more).view(np.uint8).data
+            for start in range(0, len(given), _WRITTEN):
+                file.write(given[start : start + _WRITTEN])
+                file.flush()
         except OSError as error:
             raise _no_room(error) from None
 

@@ -21,6 +21,8 @@ ASKED_ROOM = 1 << 18  # of those that settings are judged by: 2 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
 _PIECE_ENTRIES = 1 << 18  # of a piece: 2 MB
 _AT_ONCE = 32  # rows that are looked up
+_LONG = 1 << 11  # entries of a row, from which it costs little to look at it where it is in a file
+_IN_REACH = 256  # rows that are looked at there, in any order: the system maps 64 KB and more about each
 
 
 class Block(NamedTuple):
@@ -86,12 +88,16 @@ class Rows(Protocol):
         """All rows, in order."""
         ...
 
-    def pieces(self) -> Iterator[Block]:
-        """All rows, in order, fewer at a time; no answer depends on where one ends."""
+    def pieces(self, block: Block | None = None) -> Iterator[Block]:
+        """All rows, or those of a block, in order, fewer at a time; no answer depends on where one ends."""
         ...
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """The rows that lines of marks (k, n) mark, at hand for some lines at a time."""
+        ...
+
+    def in_reach(self, order: np.ndarray) -> Iterator[np.ndarray]:
+        """Numbers of rows of a block, or of gathered ones, in their order, some at a time to be looked at."""
         ...
 
     def __getitem__(self, numbers: np.ndarray) -> csr_array:
@@ -176,7 +182,7 @@ class MemoryRows:
     @cached_property
     def squares(self) -> np.ndarray:
         """Squared lengths."""
-        found = [kernels.squared_lengths(block.indptr, block.data) for block in self.blocks()]
+        found = [kernels.squared_lengths(piece.indptr, piece.data) for piece in self.pieces()]
         return np.concatenate(found)
 
     def blocks(self) -> Iterator[Block]:
@@ -185,21 +191,30 @@ class MemoryRows:
             yield self._whole._replace(first=start, indptr=self.X.indptr[start : stop + 1])
             self._forget(start, stop)
 
-    def pieces(self) -> Iterator[Block]:
-        """All rows, in order, fewer at a time."""
-        for piece in self._whole.pieces():
+    def pieces(self, block: Block | None = None) -> Iterator[Block]:
+        """All rows, or those of a block, in order, fewer at a time."""
+        for piece in (block or self._whole).pieces():
             yield piece
             self._forget(piece.first, piece.stop)
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
-        """All rows for all lines; or, if they are in a file, those that some lines need."""
-        if self.are_few:
+        """All rows for all lines; or, if they are in a file and short, those that some lines need."""
+        if self.are_few or self._are_long:
             yield Gathered(range(len(marks)), slice(None), self._whole)
         else:
             for lines, wanted in together(marks, np.diff(self.X.indptr)):
                 X = self[numbers := np.flatnonzero(wanted)]
                 yield Gathered(lines, numbers, Block(0, X.indptr, X.indices, X.data))
                 del X  # makes room for the next, if whoever has it lets go too
+
+    def in_reach(self, order: np.ndarray) -> Iterator[np.ndarray]:
+        """All numbers; or, if rows are in a file and long, some at a time, which are forgotten then."""
+        if self.are_few or not self._are_long:
+            yield order
+        else:
+            for start in range(0, len(order), _IN_REACH):
+                yield order[start : start + _IN_REACH]
+                self._forget(0, self.shape[0])
 
     def load(self) -> csr_array:
         """All rows."""
@@ -209,6 +224,10 @@ class MemoryRows:
     def are_few(self) -> bool:
         """Whether all rows are in memory, not in a file."""
         return self._ours is None or not self._ours[0].is_mapped
+
+    @property
+    def _are_long(self) -> bool:
+        return self.n_entries >= _LONG * self.shape[0]
 
     @property
     def _whole(self) -> Block:

@@ -69,10 +69,10 @@ class StoredRows:
             else:
                 yield self._read(np.arange(start, stop))._replace(first=start)
 
-    def pieces(self) -> Iterator[Block]:
-        """All rows, in order, fewer at a time; a unit of the store is read once for them."""
-        if self.are_few:
-            yield from self._kept().pieces()
+    def pieces(self, block: Block | None = None) -> Iterator[Block]:
+        """All rows, or those of a block, in order, fewer at a time; a unit of the store is read once."""
+        if block or self.are_few:
+            yield from (block or self._kept()).pieces()
         else:
             for start, name in zip(self._facts.starts, self.names, strict=False):
                 unit = self.store.read(name)
@@ -86,6 +86,10 @@ class StoredRows:
         else:
             for lines, wanted in together(marks, self._facts.entries):
                 yield Gathered(lines, numbers := np.flatnonzero(wanted), self._read(numbers))
+
+    def in_reach(self, order: np.ndarray) -> Iterator[np.ndarray]:
+        """All numbers, as blocks and gathered rows are in memory."""
+        yield order
 
     def _kept(self) -> Block:
         with self._lock:
