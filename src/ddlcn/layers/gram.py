@@ -127,7 +127,10 @@ def _zeros(height: int, width: int, dtype: np.dtype) -> np.ndarray:
     Many columns are in no row: of faces with little shade, half.
     """
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    memory = mmap.mmap(-1, max(1, height * width * dtype.itemsize), **private)
+    try:
+        memory = mmap.mmap(-1, max(1, height * width * dtype.itemsize), **private)
+    except OSError as error:
+        raise MemoryError(f"no room for {height} x {width} weights: {error}") from None
     return np.frombuffer(memory, dtype, height * width).reshape(height, width)
 
 
