@@ -25,6 +25,9 @@ def upright(descriptor: DenseSIFT, pictures: Iterable[np.ndarray], n_pictures: i
 def choose(
     judge: Judge, given: DenseSIFT, standing: DenseSIFT, code: Callable[[DenseSIFT], Rows]
 ) -> DenseSIFT:
-    """The one of two descriptors that a judge takes, by what they make of the images of its sample."""
+    """The one of two descriptors that a judge takes, by what they make of the images of its sample.
+
+    Where it has nobody to hold out, figures stand: of most that are drawn, how they lean says nothing.
+    """
     before, after = (judge.likelihoods(judge.products(code(each))) for each in (given, standing))
-    return standing if len(before) and sure_gain(after, before) > 0 else given
+    return given if len(before) and sure_gain(after, before) <= 0 else standing
