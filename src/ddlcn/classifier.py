@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ddlcn.layers.sift import DenseSIFT
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM, candidates_of
 from ddlcn.layers.threads import one_blas_thread
+from ddlcn.memory import give_back
 from ddlcn.presets import Settings, settings_of
 from ddlcn.progress import Stopwatch, track
 from ddlcn.store import Store
@@ -180,9 +182,16 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         picked = self.weigh(images, y).pick(images, y)
         images, labels = self._training_images(images, y)
         images, labels = units.take(images, picked), labels[picked]
-        with self.timings_.time("coding"):
+        with self._stage("coding"):
             rows = self._rows(images, self._store(), room=ROOM)
         return self.train(*self._augment(images, labels, rows))
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        """Time a stage of training; what it leaves free goes back to the system."""
+        with self.timings_.time(name):
+            yield
+        give_back()
 
     def stand(self, images: Any, y: ArrayLike) -> DDLCNClassifier:
         """Whether figures stand upright, by held-out training images; `learn` may take `descriptor_` then."""
@@ -190,7 +199,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         codes, given, self.timings_ = _classes(labels)[1], clone(self._settings.descriptor), Stopwatch()
         if self._settings.upright and given.upright is None:
             self.value_range_ = value_range(images)
-            with one_blas_thread(), self.timings_.time("upright"):
+            with one_blas_thread(), self._stage("upright"):
                 judge = self._judge(codes)
                 given = self._stand(given, judge, [images[image] for image in judge.sample])
         self.descriptor_ = given
@@ -228,7 +237,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.value_range_ = value_range(images)
         self.copies_ = "none"
         self.picked_from_: int | None = None
-        with one_blas_thread(), self.timings_.time("dictionaries"):
+        with one_blas_thread(), self._stage("dictionaries"):
             dictionaries = [self._learn_first_layer(images, codes) if first_layer is None else first_layer]
             for depth, n_atoms in enumerate(self.deeper_atoms, start=1):
                 seed = class_seeds(self.random_state, depth)[-1]
@@ -243,7 +252,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         images, labels = self._training_images(images, y)
         codes = np.unique(labels, return_inverse=True)[1]
         if self._settings.deep == "cv" and self.deeper_atoms:
-            with one_blas_thread(), self.timings_.time("deep"):
+            with one_blas_thread(), self._stage("deep"):
                 judge, found = self._judge(codes), 0.0
                 self.network_.deep = 1.0
                 try:
@@ -271,7 +280,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         codes = np.unique(labels, return_inverse=True)[1]
         if len(codes) <= hard.MANY or not (self._settings.hard and self.deeper_atoms):
             return np.arange(len(labels))
-        with one_blas_thread(), self.timings_.time("first look"):
+        with one_blas_thread(), self._stage("first look"):
             given = self.descriptor_
             found = hard.pick(
                 self._glance(images, given, self.network_), codes, self.random_state, self.n_jobs
@@ -294,7 +303,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _augment(self, images: Any, labels: np.ndarray, rows: Rows) -> tuple[Rows, np.ndarray, np.ndarray]:
         code = self._coding_of_copies(images, rows)
-        with one_blas_thread(), self.timings_.time("copies"):
+        with one_blas_thread(), self._stage("copies"):
             choice = copies.no_choice(self._settings.copies)
             if choice.kind == "cv" and self.picked_from_ is not None:
                 choice = copies.no_choice("none" if self.descriptor_.upright is None else "bent")
@@ -312,7 +321,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         origins = np.arange(len(codes)) if origins is None else origins
         self.n_train_ = int((origins == np.arange(len(codes))).sum())
         self.copies_ = self.copies_ if self.n_train_ < len(codes) else "none"
-        with self.timings_.time("svm"):
+        with self._stage("svm"):
             self.svm_ = LinearSVM(C=self._settings.C, random_state=self.random_state, n_jobs=self.n_jobs)
             for _ in track("Training", [None], total=1):
                 self.svm_.fit(rows, codes, origins)
@@ -343,9 +352,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         store = Store(self.store)
         names, codes, origins = units.trained_on(store, self.svm_)
         self.timings_ = Stopwatch()
-        with self.timings_.time("coding"):
+        with self._stage("coding"):
             new = self._rows(images, store)
-        with one_blas_thread(), self.timings_.time("copies"):
+        with one_blas_thread(), self._stage("copies"):
             before = self.classes_[codes[origins == np.arange(len(origins))]]
             choice, code = copies.no_choice(self.copies_), self._coding_of_copies(images, new)
             new, labels, theirs = copies.join(choice, new, labels, code, before)

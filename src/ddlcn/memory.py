@@ -23,3 +23,9 @@ def one_heap() -> None:
         if name not in os.environ and tunable not in os.environ.get("GLIBC_TUNABLES", ""):
             with suppress(AttributeError, OSError, TypeError):  # another allocator
                 ctypes.CDLL(None).mallopt(option, value)
+
+
+def give_back() -> None:
+    """Give free memory back to the system, where it is glibc's: what lies between blocks in use it keeps."""
+    with suppress(AttributeError, OSError, TypeError):  # another allocator
+        ctypes.CDLL(None).malloc_trim(0)

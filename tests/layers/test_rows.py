@@ -1,5 +1,6 @@
 """An SVM on rows in a store, a block at a time: the very answer of memory."""
 
+import pickle
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -11,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers import descent, rows, stored_rows
+from ddlcn.layers import descent, gram, growing, rows, stored_rows
 from ddlcn.layers.rows import MemoryRows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.svm import LinearSVM
@@ -56,7 +57,7 @@ def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_o
     whole = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(X, y)
     monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
     monkeypatch.setattr(rows, "_PIECE_ENTRIES", entries // 2)
-    monkeypatch.setattr(rows, "_IN_REACH", 7)
+    monkeypatch.setattr(rows, "IN_REACH", 7)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", entries)
     truth = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(X, y)
     assert_allclose(truth.coef_, whole.coef_, atol=1e-4)
@@ -69,6 +70,51 @@ def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_o
         assert_array_equal(found.intercept_, truth.intercept_)
         assert (found.C_, found.scale_) == (truth.C_, truth.scale_)
         assert found.duality_gap_.max() <= 1e-6
+
+
+def test_a_large_gram_matrix_and_large_weights_are_in_files(task, monkeypatch):
+    """Nothing but their home changes, and they come along when a model is copied or sent elsewhere."""
+    X, y = task
+    truth = LinearSVM("cv", "gram", n_jobs=2).fit(X, y)
+    monkeypatch.setattr(gram, "LARGE", 100)
+    monkeypatch.setattr(gram, "_LISTED_ENTRIES", 90)
+    monkeypatch.setattr(descent, "IN_REACH", 7)
+    products = gram.gram_matrix([MemoryRows(X)], 2)
+    assert growing.is_mapped(products)
+    assert_array_equal(products, products.T)
+    assert_allclose(products, (X @ X.T).toarray() + 1, atol=1e-6)
+    found = LinearSVM("cv", "gram", n_jobs=2).fit(X, y)
+    assert growing.is_mapped(found.coef_)
+    assert not growing.is_mapped(truth.coef_)
+    assert_allclose(found.coef_, truth.coef_, atol=1e-6)
+    assert (found.C_, found.scale_) == (truth.C_, pytest.approx(truth.scale_, rel=1e-4))
+    monkeypatch.setattr(gram, "LARGE", 1 << 24)
+    assert_array_equal(LinearSVM("cv", "gram", n_jobs=2).fit(X, y).coef_, found.coef_)
+    sent = pickle.loads(pickle.dumps(found))
+    assert not growing.is_mapped(sent.coef_)
+    assert_array_equal(sent.coef_, found.coef_)
+    turned = csr_array((X.data[::-1], X.indices[::-1], X.nnz - X.indptr[::-1]), X.shape)  # columns fall
+    for asked in (X, X.toarray(), turned):
+        assert_array_equal(found.decision_function(asked), sent.decision_function(asked))
+        assert_allclose(found.decision_function(asked), asked @ sent.coef_.T + sent.intercept_, atol=1e-6)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see the memory of files")
+def test_what_is_forgotten_takes_no_memory_and_is_not_lost():
+    grown = growing.Growing(np.arange(1 << 22), most=0)  # 32 MB
+    grown.add(np.arange(1000))
+    values = grown.values.reshape(1, -1).T
+    before = in_memory()
+    total = values.sum()
+    seen = in_memory() - before
+    growing.forget(values[: 1 << 21])
+    half = in_memory() - before
+    growing.forget(values)
+    assert seen > 30
+    assert 12 < half < 20
+    assert in_memory() - before < 2
+    assert values.sum() == total == (1 << 22) * ((1 << 22) - 1) // 2 + 1000 * 999 // 2
+    growing.forget(np.arange(9))  # in memory: stays
 
 
 def test_no_more_than_a_block_is_held_if_few_rows_support_the_weights(tmp_path, monkeypatch):
@@ -122,7 +168,7 @@ def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch, few)
     monkeypatch.setattr(rows, "_PIECE_ENTRIES", 200)
     monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", few)
     kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
-    monkeypatch.setattr(rows, "_IN_REACH", 7)
+    monkeypatch.setattr(rows, "IN_REACH", 7)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()
     order = np.random.default_rng(1).permutation(X.shape[0])
     for home in (kept, memory, file):
@@ -174,7 +220,7 @@ def in_memory():
 
 def test_no_room_for_the_file(task, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    with pytest.raises(DDLCNError, match=r"can't write rows to .*gone.*TMPDIR"):
+    with pytest.raises(DDLCNError, match=r"can't write a temporary file in .*gone.*TMPDIR"):
         mapped(task[0])
 
 
@@ -182,7 +228,7 @@ def test_no_room_for_the_file(task, monkeypatch, tmp_path):
 def test_a_full_disk(task, monkeypatch):
     with open("/dev/full", "wb", buffering=0) as full:
         monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
-        with pytest.raises(DDLCNError, match=r"No space left on device.*TMPDIR.*store"):
+        with pytest.raises(DDLCNError, match=r"No space left on device.*TMPDIR"):
             mapped(task[0])
 
 

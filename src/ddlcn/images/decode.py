@@ -39,7 +39,7 @@ READERS = (
     ((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), PpmImageFile),
     ((b"RIFF",), WebPImageFile),
 )
-BLOCK = 1 << 20  # pixels weighed at a time, to bound memory
+BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
 FILE_WHITES = {"I": (65535,), "F": (1, 255, 65535)}  # by Pillow's mode: the first that holds all pixels
 

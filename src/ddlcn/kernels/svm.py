@@ -68,6 +68,20 @@ def add_weighted_sums(first, last, lists, weights, out):
 
 
 @kernel
+def add_products(indptr, indices, data, start, lines, out):
+    """Add to lines of `out`, one a row, the entries of rows in columns from `start`, times a line for each.
+
+    Indices within a row ascend.
+    """
+    for i in range(indptr.size - 1):
+        own, sums = indices[indptr[i] : indptr[i + 1]], out[i]
+        for e in range(np.searchsorted(own, start), np.searchsorted(own, start + len(lines))):
+            line, value = lines[own[e] - start], data[indptr[i] + e]
+            for k in range(sums.size):
+                sums[k] += value * line[k]
+
+
+@kernel
 def gram_pass(gram, targets, order, ridge, alphas, scores):
     """One pass over the rows in `order`, for one class: a step changes the scores of all rows."""
     worst = 0.0

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from ddlcn.cluster import active_client
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.gram import gram_matrix, transposed_product
+from ddlcn.layers.growing import IN_REACH, forget, is_mapped
 from ddlcn.layers.rows import Block, MemoryRows, Rows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.store import Shared, Store
@@ -248,7 +249,13 @@ class _GramDescent(_Descent):
 
 
 def _gram_step(gram: np.ndarray, targets: np.ndarray, state: tuple, order: np.ndarray) -> float:
-    return kernels.gram_pass(gram, targets, order, *state)
+    if not is_mapped(gram):
+        return kernels.gram_pass(gram, targets, order, *state)
+    worst, rest = 0.0, gram[len(gram) // 2 :]  # half of it stays: to map a line takes as long as the step
+    for start in range(0, len(order), IN_REACH):
+        worst = max(worst, kernels.gram_pass(gram, targets, order[start : start + IN_REACH], *state))
+        forget(rest)
+    return worst
 
 
 class _SparseDescent(_Descent):

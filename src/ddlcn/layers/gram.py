@@ -1,4 +1,7 @@
-"""Products of sparse rows in dense arrays: X Xᵀ, and Xᵀ B. Rows are at hand a piece at a time."""
+"""Products of sparse rows in dense arrays: X Xᵀ, Xᵀ B and X B. Rows are at hand a piece at a time.
+
+A large result is in a temporary file, and mapped.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,17 @@ from itertools import pairwise
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.sparse import csr_array, issparse
 
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers.rows import Block, Rows
+from ddlcn.layers.growing import LARGE, Growing, forget
+from ddlcn.layers.rows import Block, Rows, canonical
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
+_WIDTH = 2048  # lines of a dense array that a stripe is multiplied with at a time
 _DENSE_ENTRIES = 4_000_000  # of columns that are multiplied at a time: 16 MB, or a quarter of the result
-_LISTED_ENTRIES = 1_000_000  # of columns that are listed at a time: 8 MB, or a quarter of the result
+_LISTED_ENTRIES = 1_000_000  # of columns that are listed at a time: 8 MB, or a share of all there is
 
 
 def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slice(None)) -> np.ndarray:
@@ -24,21 +30,35 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
     Some columns at a time, of all rows: as a dense block those that many rows have, others by entries.
     Threads share out stripes of the products, so that there is one matrix whatever their number.
     """
-    n_rows, counts = sum(part.shape[0] for part in parts), np.zeros(parts[0].shape[1], np.int32)
-    for piece in _pieces(parts):
-        kernels.count_columns(piece.indptr, piece.indices, counts)
-        del piece  # makes room for the next, as below
+    n_rows, counts = sum(part.shape[0] for part in parts), _counts(parts)
     first, stop, _ = columns.indices(len(counts))
     counts[:first] = counts[stop:] = 0
     heavy = counts >= _HEAVY * n_rows
-    light, gram = np.where(heavy, 0, counts), np.ones((n_rows, n_rows), parts[0].dtype)
+    light, gram = np.where(heavy, 0, counts), _zeros(n_rows, n_rows, parts[0].dtype)
+    for stripe in _stripes(n_rows):
+        gram[stripe, stripe.start :] = 1
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         for some in _cut(heavy, max(256, _DENSE_ENTRIES // n_rows, n_rows // 4)):
             _add_dense(parts, some, heavy, gram, parallel)
-        for some in _cut(light, max(_LISTED_ENTRIES, gram.size // 8)):
+        for some in _cut(light, max(_LISTED_ENTRIES, gram.size // 16)):
             _add_listed(parts, some, light, gram, parallel)
-        parallel(delayed(_mirror)(stripe, gram) for stripe in _stripes(n_rows))
-    return gram
+    if gram.size <= LARGE:
+        for stripe in _stripes(n_rows):
+            gram[stripe] = _lines(stripe, gram)
+        return gram
+    whole = Growing(gram[:0].ravel(), most=0)
+    for stripe in _stripes(n_rows):
+        whole.add(_lines(stripe, gram).ravel())
+    return whole.values.reshape(gram.shape)
+
+
+def _counts(parts: Sequence[Rows]) -> np.ndarray:
+    """In how many rows each column is."""
+    counts = np.zeros(parts[0].shape[1], np.int32)
+    for piece in _pieces(parts):
+        kernels.count_columns(piece.indptr, piece.indices, counts)
+        del piece  # makes room for the next, as below
+    return counts
 
 
 def _pieces(parts: Sequence[Rows]) -> Iterator[Block]:
@@ -67,7 +87,9 @@ def _add_dense(
 
 
 def _multiply(stripe: slice, dense: np.ndarray, gram: np.ndarray) -> None:
-    gram[stripe, stripe.start :] += dense[stripe] @ dense[stripe.start :].T
+    for start in range(stripe.start, len(gram), _WIDTH):
+        some = slice(start, start + _WIDTH)
+        gram[stripe, some] += dense[stripe] @ dense[some].T
 
 
 def _add_listed(
@@ -97,40 +119,50 @@ def _stripes(n_rows: int) -> list[slice]:
     return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
-def _mirror(stripe: slice, gram: np.ndarray) -> None:
-    """The lower triangle, from the upper."""
-    gram[stripe.stop :, stripe] = gram[stripe, stripe.stop :].T
-    corner = gram[stripe, stripe]
-    gram[stripe, stripe] = np.triu(corner) + np.triu(corner, 1).T
+def _lines(stripe: slice, gram: np.ndarray) -> np.ndarray:
+    """Whole lines of a matrix whose upper triangle is there."""
+    left, corner, right = gram[: stripe.start, stripe].T, gram[stripe, stripe], gram[stripe, stripe.stop :]
+    return np.hstack([left, np.triu(corner) + np.triu(corner, 1).T, right])
 
 
 def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Xᵀ dualsᵀ in the precision of X; threads share out stripes of its columns."""
+    """Xᵀ dualsᵀ in the precision of X, some of its lines at a time; threads share these out."""
     weights = np.ascontiguousarray(duals.T, rows.dtype)
-    out = _zeros(rows.shape[1], weights.shape[1], rows.dtype)
+    counts, width = _counts([rows]), weights.shape[1]
+    out = Growing(weights[:0].ravel(), most=LARGE)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        for piece in rows.pieces():
-            counts = np.zeros(len(out), np.int32)
-            kernels.count_columns(piece.indptr, piece.indices, counts)
-            lists = _listed([piece], 0, counts, rows.dtype)
+        for some in _cut(counts + width, max(_LISTED_ENTRIES, rows.n_entries // 32)):
+            lists = _listed(rows.pieces(), some.start, counts[some.start : some.stop], rows.dtype)
+            lines = np.zeros((len(some), width), rows.dtype)
             parallel(
-                delayed(kernels.add_weighted_sums)(stripe.start, stripe.stop, lists, weights, out)
-                for stripe in _stripes(len(out))
+                delayed(kernels.add_weighted_sums)(stripe.start, stripe.stop, lists, weights, lines)
+                for stripe in _stripes(len(lines))
             )
-            del piece, lists  # makes room for the next
+            out.add(lines.ravel())
+            del lists, lines  # makes room for the next
+    return out.values.reshape(-1, width)
+
+
+def product(X: np.ndarray | csr_array, lines: np.ndarray) -> np.ndarray:
+    """X B, for B a line for each column of X; of sparse X, some lines at a time, which are forgotten then."""
+    if not issparse(X):
+        return X @ lines
+    rows = canonical(X)
+    out = np.zeros((X.shape[0], lines.shape[1]), np.result_type(X.dtype, lines.dtype))
+    for start in range(0, len(lines), size := max(1, _LISTED_ENTRIES // lines.shape[1])):
+        some = lines[start : start + size]
+        kernels.add_products(rows.indptr, rows.indices, rows.data, start, some, out)
+        forget(some)
     return out
 
 
 def _zeros(height: int, width: int, dtype: np.dtype) -> np.ndarray:
-    """Zeros that take memory where they are written, by pages; NumPy's take it by 2 MB at once.
-
-    Many columns are in no row: of faces with little shade, half.
-    """
+    """Zeros that take memory where they are written, by pages; NumPy's take it by 2 MB at once."""
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
     try:
         memory = mmap.mmap(-1, max(1, height * width * dtype.itemsize), **private)
     except OSError as error:
-        raise MemoryError(f"no room for {height} x {width} weights: {error}") from None
+        raise MemoryError(f"no room for a matrix of {height} x {width}: {error}") from None
     return np.frombuffer(memory, dtype, height * width).reshape(height, width)
 
 

@@ -1,4 +1,7 @@
-"""An array that grows at its end. When it gets long it moves to a temporary file and is mapped from there."""
+"""Arrays that grow at their end. One that gets long moves to a temporary file and is mapped from there.
+
+What is looked at of a mapped array takes memory until it is forgotten; then it is read again when needed.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import numpy as np
 
 from ddlcn.errors import DDLCNError
 
+LARGE = 1 << 24  # entries from which a Gram matrix, or weights, are mapped: 64 MB
+IN_REACH = 256  # lines that are looked at in any order, then forgotten: Linux maps 64 KB and more about each
 _WRITTEN = 1 << 16  # bytes at once: what Linux is given at once it maps at once, too, when any is read
 
 
@@ -25,21 +30,16 @@ class Growing:
         Longer than this, it is in a file that has no name and goes when it does.
 
     >>> grown = Growing(np.arange(3), most=4)
-    >>> grown.add(np.array([8])), grown.is_mapped
+    >>> grown.add(np.array([8])), is_mapped(grown.values)
     (None, False)
-    >>> grown.add(np.array([9])), grown.is_mapped, grown.values
+    >>> grown.add(np.array([9])), is_mapped(grown.values), grown.values
     (None, True, array([0, 1, 2, 8, 9]))
     """
 
     def __init__(self, start: np.ndarray, most: int | None = None) -> None:
         self._held, self._most = start.copy(), most
         self._file: IO[bytes] | None = None
-        self._map: mmap.mmap | None = None
-
-    @property
-    def is_mapped(self) -> bool:
-        """Whether it is in a file."""
-        return self._file is not None
+        self._map: _Map | None = None
 
     @property
     def values(self) -> np.ndarray:
@@ -47,7 +47,7 @@ class Growing:
         if self._file is None:
             return self._held
         if self._map is None:
-            self._map = mmap.mmap(self._file.fileno(), 0)
+            self._map = _Map(self._file.fileno(), 0)
         return np.frombuffer(self._map, self._held.dtype)
 
     def add(self, more: np.ndarray) -> None:
@@ -59,18 +59,6 @@ class Growing:
             self._held[len(self._held) - len(more) :] = more
         else:
             self._write(self._file, more.astype(self._held.dtype, copy=False))
-
-    def forget(self, start: int, stop: int) -> None:
-        """Give back the memory of some of it, which is read again when it is looked at."""
-        if self._map is not None and hasattr(
-            self._map, "madvise"
-        ):  # Windows has none, and pages them out itself
-            page, size = mmap.PAGESIZE, self._held.itemsize
-            first, last = -(-start * size // page) * page, stop * size // page * page
-            if stop * size == len(self._map):
-                last = len(self._map)
-            if first < last:
-                self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
 
     def _move(self) -> None:
         """To a file."""
@@ -93,8 +81,35 @@ class Growing:
             raise _no_room(error) from None
 
 
+class _Map(mmap.mmap):
+    """A map of ours."""
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    """Whether an array is in a file of ours, or a part of one that is."""
+    return _map_of(array) is not None
+
+
+def forget(array: np.ndarray) -> None:
+    """Give back the memory of an array in one piece, if it is mapped, and what was mapped about it."""
+    found = _map_of(array)
+    if found is not None and array.size and hasattr(found, "madvise"):  # Windows has none, and sees to it
+        start = array.ctypes.data - np.frombuffer(found, np.uint8).ctypes.data
+        first = start // _WRITTEN * _WRITTEN
+        last = min(-(-(start + array.nbytes) // _WRITTEN) * _WRITTEN, len(found))
+        found.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def _map_of(array: np.ndarray) -> _Map | None:
+    base = array.base
+    while isinstance(base, np.ndarray):
+        base = base.base
+    base = base.obj if isinstance(base, memoryview) else base
+    return base if isinstance(base, _Map) else None
+
+
 def _no_room(error: OSError) -> DDLCNError:
     return DDLCNError(
-        f"can't write rows to {tempfile.gettempdir()!r} ({error.strerror or error}): free some space there, "
-        "set TMPDIR to a folder of a disk that has some, or give a store"
+        f"can't write a temporary file in {tempfile.gettempdir()!r} ({error.strerror or error}): free some "
+        "space there, or set TMPDIR to a folder of a disk that has some"
     )

@@ -14,15 +14,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers.growing import Growing
+from ddlcn.layers.growing import IN_REACH, Growing, forget, is_mapped
 
-ROOM = 1 << 22  # entries of rows that training holds in memory: 32 MB
+ROOM = 1 << 20  # entries of rows that training holds in memory: 8 MB
 ASKED_ROOM = 1 << 18  # of those that settings are judged by: 2 MB
 _MOST_ENTRIES = 1 << 24  # of a block, or of rows that are gathered
 _PIECE_ENTRIES = 1 << 18  # of a piece: 2 MB
 _AT_ONCE = 32  # rows that are looked up
 _LONG = 1 << 11  # entries of a row, from which it costs little to look at it where it is in a file
-_IN_REACH = 256  # rows that are looked at there, in any order: the system maps 64 KB and more about each
 
 
 class Block(NamedTuple):
@@ -128,7 +127,7 @@ class MemoryRows:
     """
 
     def __init__(self, X: csr_array, room: int | None = None) -> None:
-        self.X, self.room = _canonical(X), room
+        self.X, self.room = canonical(X), room
         self._ours: list[Growing] | None = None  # the arrays of X, if it is the only one to have them
 
     @property
@@ -165,7 +164,7 @@ class MemoryRows:
         arrays = self._ours or [Growing(array, self.room) for array in (self.X.indices, self.X.data)]
         n_columns, lengths = self.X.shape[1], [np.diff(self.X.indptr)]
         del self.X  # it has views of the arrays, which may move
-        for part in map(_canonical, parts):
+        for part in map(canonical, parts):
             for array, more in zip(arrays, (part.indices, part.data), strict=True):
                 array.add(more)
             lengths.append(np.diff(part.indptr))
@@ -212,8 +211,8 @@ class MemoryRows:
         if self.are_few or not self._are_long:
             yield order
         else:
-            for start in range(0, len(order), _IN_REACH):
-                yield order[start : start + _IN_REACH]
+            for start in range(0, len(order), IN_REACH):
+                yield order[start : start + IN_REACH]
                 self._forget(0, self.shape[0])
 
     def load(self) -> csr_array:
@@ -223,7 +222,7 @@ class MemoryRows:
     @property
     def are_few(self) -> bool:
         """Whether all rows are in memory, not in a file."""
-        return self._ours is None or not self._ours[0].is_mapped
+        return not is_mapped(self.X.indices)
 
     @property
     def _are_long(self) -> bool:
@@ -236,8 +235,8 @@ class MemoryRows:
     def _forget(self, first: int, stop: int) -> None:
         """Give back the memory of some rows, if they are in a file."""
         if not self.are_few:
-            for array in self._ours or ():
-                array.forget(int(self.X.indptr[first]), int(self.X.indptr[stop]))
+            for array in (self.X.indices, self.X.data):
+                forget(array[self.X.indptr[first] : self.X.indptr[stop]])
 
 
 def some_rows(rows: Rows, numbers: np.ndarray, room: int) -> MemoryRows:
@@ -251,7 +250,7 @@ def in_turn(rows: Rows, numbers: np.ndarray) -> Iterator[csr_array]:
     return (rows[few] for few in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)))
 
 
-def _canonical(X: csr_array) -> csr_array:
+def canonical(X: csr_array) -> csr_array:
     """The same rows, their entries in order and no column twice."""
     if not X.has_canonical_format:
         X = X.copy()

@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.descent import Folds, Problem
+from ddlcn.layers.gram import product
 from ddlcn.layers.rows import ROOM, MemoryRows, some_rows
 from ddlcn.layers.stored_rows import StoredRows
 from ddlcn.layers.threads import one_blas_thread
@@ -139,7 +140,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def scores(self, rows: csr_array) -> np.ndarray:
         """What `decision_function` gives, for rows that need no checking."""
-        scores = np.asarray(rows @ self.coef_.T) + self.intercept_
+        scores = product(rows, self.coef_.T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
