@@ -27,7 +27,7 @@ from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
 from ddlcn.store import Shared, Store, fingerprint
 
-_IMAGES_AT_ONCE, _LARGE_AT_ONCE = 32, 8  # images a task; no answer depends on it
+_IMAGES_AT_ONCE, _LARGE_AT_ONCE = 32, 4  # images a task; no answer depends on it
 _SMALL = 64 * 64  # pixels: a glance at fewer is mostly Python, which threads only hinder
 _MOST_IMAGES = 256  # images a unit of a store
 
@@ -47,7 +47,9 @@ def learn_class(
     for image in images:
         values = descriptor.transform(image, value_range).values
         parts.append(np.ascontiguousarray(values[:: -(-len(values) // most)]))  # no view of them all
-    return L1BallDictionary(n_atoms, l1_radius, random_state=seed).fit(np.concatenate(parts)).components_
+    samples = np.concatenate(parts)
+    parts.clear()  # makes room
+    return L1BallDictionary(n_atoms, l1_radius, random_state=seed).fit(samples).components_
 
 
 def code_images(

@@ -319,10 +319,16 @@ def test_empty_value_range():
         read_grey(np.zeros((2, 2)), value_range=(1, 1))
 
 
-def test_blocks_leave_no_seam(monkeypatch):
-    whole = read_grey(RGB)
-    monkeypatch.setattr(decode, "BLOCK", 20)
-    np.testing.assert_array_equal(read_grey(RGB), whole)
+@pytest.mark.parametrize("mode", ["1", "L", "RGB", "RGBA", "P", "CMYK", "I", "F"])
+def test_blocks_leave_no_seam(tmp_path, monkeypatch, mode):
+    file = saved(tmp_path / "a.tif", Image.fromarray(RGB).convert(mode))
+    with Image.open(file) as image:
+        assert image.mode == mode
+    for source in (RGB, file):
+        whole = read_grey(source)
+        with monkeypatch.context() as small:
+            small.setattr(decode, "BLOCK", 20)
+            np.testing.assert_array_equal(read_grey(source), whole)
 
 
 def test_colour_is_for_people(tmp_path):

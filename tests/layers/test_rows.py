@@ -76,7 +76,8 @@ def test_a_large_gram_matrix_and_large_weights_are_in_files(task, monkeypatch):
     """Nothing but their home changes, and they come along when a model is copied or sent elsewhere."""
     X, y = task
     truth = LinearSVM("cv", "gram", n_jobs=2).fit(X, y)
-    monkeypatch.setattr(gram, "LARGE", 100)
+    monkeypatch.setattr(gram, "_LARGE", 100)
+    monkeypatch.setattr(gram, "_HELD", 100)
     monkeypatch.setattr(gram, "_LISTED_ENTRIES", 90)
     monkeypatch.setattr(descent, "IN_REACH", 7)
     products = gram.gram_matrix([MemoryRows(X)], 2)
@@ -88,7 +89,8 @@ def test_a_large_gram_matrix_and_large_weights_are_in_files(task, monkeypatch):
     assert not growing.is_mapped(truth.coef_)
     assert_allclose(found.coef_, truth.coef_, atol=1e-6)
     assert (found.C_, found.scale_) == (truth.C_, pytest.approx(truth.scale_, rel=1e-4))
-    monkeypatch.setattr(gram, "LARGE", 1 << 24)
+    monkeypatch.setattr(gram, "_LARGE", 1 << 24)
+    monkeypatch.setattr(gram, "_HELD", 1 << 21)
     assert_array_equal(LinearSVM("cv", "gram", n_jobs=2).fit(X, y).coef_, found.coef_)
     sent = pickle.loads(pickle.dumps(found))
     assert not growing.is_mapped(sent.coef_)

@@ -181,8 +181,20 @@ def decode_file(
         raise ImageError(f"is damaged or unreadable ({what}); replace it or remove it") from None
 
 
-def _pixels(image: Image) -> tuple[NDArray[Any], tuple[float, float]]:
-    """Return a Pillow image as an array that :func:`_mixed` takes, and its value range."""
+class _Lines:
+    """A Pillow image as the array that it would be, of which only the lines asked for are made."""
+
+    def __init__(self, image: Image) -> None:
+        self.image, self.shape = image, (image.height, image.width)
+        self.size, self.dtype = image.height * image.width, np.dtype("?" if image.mode == "1" else np.uint8)
+
+    def __getitem__(self, lines: slice) -> NDArray[Any]:
+        height, width = self.shape
+        return np.asarray(self.image.crop((0, lines.start, width, min(lines.stop, height))))
+
+
+def _pixels(image: Image) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
+    """Return a Pillow image as what :func:`_mixed` takes, and its value range."""
     if image.mode in FILE_WHITES:
         pixels = np.asarray(image)
         high = pixels.max(initial=0)
@@ -198,10 +210,12 @@ def _pixels(image: Image) -> tuple[NDArray[Any], tuple[float, float]]:
         image = image.convert("RGBA")
     elif image.mode not in ("1", "L", "RGB"):
         image = image.convert("RGB")
-    return np.asarray(image), (0.0, 1.0)
+    return _Lines(image), (0.0, 1.0)
 
 
-def _mixed(pixels: NDArray[Any], value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
+def _mixed(
+    pixels: NDArray[Any] | _Lines, value_range: tuple[float, float], colour: bool = False
+) -> NDArray[Any]:
     """Scale to [0, 1], lay over white, and weigh the channels; or keep them, as bytes."""
     if pixels.dtype.kind not in "biuf":
         raise ImageError("has no numbers for pixels; give booleans, integers or floats")

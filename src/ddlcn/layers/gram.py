@@ -14,11 +14,15 @@ from joblib import Parallel, delayed
 from scipy.sparse import csr_array, issparse
 
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers.growing import LARGE, Growing, forget
+from ddlcn.layers.growing import Growing, forget
 from ddlcn.layers.rows import Block, Rows, canonical
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
+Stripe = tuple[slice, np.ndarray]  # of a Gram matrix: some of its lines
+_FIRST = 5  # of these have half of what is above the diagonal
+_LARGE = 1 << 24  # entries of a Gram matrix, beyond which it is in a file: 64 MB
+_HELD = 1 << 21  # of weights: 8 MB
 _WIDTH = 2048  # lines of a dense array that a stripe is multiplied with at a time
 _DENSE_ENTRIES = 4_000_000  # of columns that are multiplied at a time: 16 MB, or a quarter of the result
 _LISTED_ENTRIES = 1_000_000  # of columns that are listed at a time: 8 MB, or a share of all there is
@@ -28,28 +32,32 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
     """X Xᵀ + 1 for the rows of all parts, or for some of their columns, in the precision of X.
 
     Some columns at a time, of all rows: as a dense block those that many rows have, others by entries.
-    Threads share out stripes of the products, so that there is one matrix whatever their number.
+    Threads share out stripes of the products, so that there is one matrix whatever their number. A large one
+    is made half by half.
     """
-    n_rows, counts = sum(part.shape[0] for part in parts), _counts(parts)
+    n_rows, counts, dtype = sum(part.shape[0] for part in parts), _counts(parts), parts[0].dtype
     first, stop, _ = columns.indices(len(counts))
     counts[:first] = counts[stop:] = 0
     heavy = counts >= _HEAVY * n_rows
-    light, gram = np.where(heavy, 0, counts), _zeros(n_rows, n_rows, parts[0].dtype)
-    for stripe in _stripes(n_rows):
-        gram[stripe, stripe.start :] = 1
+    light, is_large = np.where(heavy, 0, counts), n_rows**2 > _LARGE
+    gram, file = _zeros(0 if is_large else n_rows, n_rows, dtype), Growing(np.empty(0, dtype), most=0)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        for some in _cut(heavy, max(256, _DENSE_ENTRIES // n_rows, n_rows // 4)):
-            _add_dense(parts, some, heavy, gram, parallel)
-        for some in _cut(light, max(_LISTED_ENTRIES, gram.size // 16)):
-            _add_listed(parts, some, light, gram, parallel)
-    if gram.size <= LARGE:
-        for stripe in _stripes(n_rows):
-            gram[stripe] = _lines(stripe, gram)
-        return gram
-    whole = Growing(gram[:0].ravel(), most=0)
-    for stripe in _stripes(n_rows):
-        whole.add(_lines(stripe, gram).ravel())
-    return whole.values.reshape(gram.shape)
+        every = _stripes(n_rows)
+        for stripes in (every[:_FIRST], every[_FIRST:]) if is_large else (every,):
+            upper = [(s, _zeros(s.stop - s.start, n_rows, dtype) if is_large else gram[s]) for s in stripes]
+            for stripe, lines in upper:
+                lines[:, stripe.start :] = 1
+            for some in _cut(heavy, max(256, _DENSE_ENTRIES // n_rows, n_rows // 4)):
+                _add_dense(parts, some, heavy, upper, parallel)
+            for some in _cut(light, max(_LISTED_ENTRIES, n_rows**2 // 8)):
+                _add_listed(parts, some, light, upper, parallel)
+            while upper:
+                _complete(*upper[0], gram)
+                if is_large:
+                    file.add(upper[0][1].ravel())
+                    gram = file.values.reshape(-1, n_rows)
+                del upper[0]
+    return gram
 
 
 def _counts(parts: Sequence[Rows]) -> np.ndarray:
@@ -72,35 +80,32 @@ def _pieces(parts: Sequence[Rows]) -> Iterator[Block]:
 
 
 def _add_dense(
-    parts: Sequence[Rows], some: range, heavy: np.ndarray, gram: np.ndarray, parallel: Parallel
+    parts: Sequence[Rows], some: range, heavy: np.ndarray, upper: list[Stripe], parallel: Parallel
 ) -> None:
     """Add the products of the heavy ones of some columns to the upper triangle, at least."""
-    wanted = heavy[some.start : some.stop]
+    wanted, (_, lines) = heavy[some.start : some.stop], upper[0]
     places, dense = (
         np.where(wanted, np.cumsum(wanted) - 1, -1),
-        np.zeros((len(gram), wanted.sum()), gram.dtype),
+        np.zeros((lines.shape[1], wanted.sum()), lines.dtype),
     )
     for piece in _pieces(parts):
         kernels.dense_columns(*piece, some.start, places, dense)
         del piece
-    parallel(delayed(_multiply)(stripe, dense, gram) for stripe in _stripes(len(gram)))
+    parallel(delayed(_multiply)(dense, *stripe) for stripe in upper)
 
 
-def _multiply(stripe: slice, dense: np.ndarray, gram: np.ndarray) -> None:
-    for start in range(stripe.start, len(gram), _WIDTH):
+def _multiply(dense: np.ndarray, stripe: slice, lines: np.ndarray) -> None:
+    for start in range(stripe.start, len(dense), _WIDTH):
         some = slice(start, start + _WIDTH)
-        gram[stripe, some] += dense[stripe] @ dense[some].T
+        lines[:, some] += dense[stripe] @ dense[some].T
 
 
 def _add_listed(
-    parts: Sequence[Rows], some: range, light: np.ndarray, gram: np.ndarray, parallel: Parallel
+    parts: Sequence[Rows], some: range, light: np.ndarray, upper: list[Stripe], parallel: Parallel
 ) -> None:
     """Add the products of the light ones of some columns to the upper triangle."""
-    lists = _listed(_pieces(parts), some.start, light[some.start : some.stop], gram.dtype)
-    parallel(
-        delayed(kernels.add_listed_products)(lists, stripe.start, gram[stripe])
-        for stripe in _stripes(len(gram))
-    )
+    lists = _listed(_pieces(parts), some.start, light[some.start : some.stop], upper[0][1].dtype)
+    parallel(delayed(kernels.add_listed_products)(lists, stripe.start, lines) for stripe, lines in upper)
 
 
 def _listed(pieces: Iterable[Block], start: int, counts: np.ndarray, dtype: np.dtype) -> tuple:
@@ -119,17 +124,21 @@ def _stripes(n_rows: int) -> list[slice]:
     return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
-def _lines(stripe: slice, gram: np.ndarray) -> np.ndarray:
-    """Whole lines of a matrix whose upper triangle is there."""
-    left, corner, right = gram[: stripe.start, stripe].T, gram[stripe, stripe], gram[stripe, stripe.stop :]
-    return np.hstack([left, np.triu(corner) + np.triu(corner, 1).T, right])
+def _complete(stripe: slice, lines: np.ndarray, above: np.ndarray) -> None:
+    """Mirror what is above the diagonal, in these lines and in those before them, to below it."""
+    for start in range(0, stripe.start, len(lines)):
+        some = slice(start, min(start + len(lines), stripe.start))
+        lines[:, some] = above[some, stripe].T
+        forget(above[some])
+    corner = lines[:, stripe]
+    lines[:, stripe] = np.triu(corner) + np.triu(corner, 1).T
 
 
 def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Xᵀ dualsᵀ in the precision of X, some of its lines at a time; threads share these out."""
     weights = np.ascontiguousarray(duals.T, rows.dtype)
     counts, width = _counts([rows]), weights.shape[1]
-    out = Growing(weights[:0].ravel(), most=LARGE)
+    out = Growing(weights[:0].ravel(), most=_HELD)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         for some in _cut(counts + width, max(_LISTED_ENTRIES, rows.n_entries // 32)):
             lists = _listed(rows.pieces(), some.start, counts[some.start : some.stop], rows.dtype)

@@ -14,7 +14,6 @@ import numpy as np
 
 from ddlcn.errors import DDLCNError
 
-LARGE = 1 << 24  # entries from which a Gram matrix, or weights, are mapped: 64 MB
 IN_REACH = 256  # lines that are looked at in any order, then forgotten: Linux maps 64 KB and more about each
 _WRITTEN = 1 << 16  # bytes at once: what Linux is given at once it maps at once, too, when any is read
 

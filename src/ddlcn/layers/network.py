@@ -36,7 +36,7 @@ from ddlcn.layers.threads import one_blas_thread
 
 DEEP_SIDE = 16  # cells a side of the deep channel's grid
 _DEEP_RIDGE = 0.01
-_DESCRIPTORS_AT_ONCE = 4096
+_DESCRIPTORS_AT_ONCE = 2048
 _MANY_CODES = 4  # for each atom
 _MANY_ATOMS = 4096  # from here on, to compare a descriptor with all of them is most of the work
 
