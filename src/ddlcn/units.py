@@ -27,7 +27,7 @@ from ddlcn.layers.threads import one_blas_thread
 from ddlcn.progress import track
 from ddlcn.store import Shared, Store, fingerprint
 
-_IMAGES_AT_ONCE, _LARGE_AT_ONCE = 32, 4  # images a task; no answer depends on it
+_IMAGES_AT_ONCE, _LARGE_AT_ONCE = 32, 8  # images a task; no answer depends on it
 _SMALL = 64 * 64  # pixels: a glance at fewer is mostly Python, which threads only hinder
 _MOST_IMAGES = 256  # images a unit of a store
 
