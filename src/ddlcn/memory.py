@@ -26,6 +26,6 @@ def one_heap() -> None:
 
 
 def give_back() -> None:
-    """Give free memory back to the system, where it is glibc's: what lies between blocks in use it keeps."""
+    """Give free memory back to the system, where it is glibc's: it keeps what lies between blocks in use."""
     with suppress(AttributeError, OSError, TypeError):  # another allocator
         ctypes.CDLL(None).malloc_trim(0)

@@ -331,6 +331,16 @@ def test_blocks_leave_no_seam(tmp_path, monkeypatch, mode):
             np.testing.assert_array_equal(read_grey(source), whole)
 
 
+def test_the_limit_of_pillow_plays_no_part(tmp_path, monkeypatch):
+    file = saved(tmp_path / "a.png", Image.fromarray(RGB))
+    whole = read_grey(file)
+    monkeypatch.setattr(decode, "BLOCK", 2 * RGB.shape[1])
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(read_grey(file), whole)
+
+
 def test_colour_is_for_people(tmp_path):
     for name in ("a.png", "a.bmp", "a.tif"):
         np.testing.assert_array_equal(read_colour(saved(tmp_path / name, Image.fromarray(RGB))), RGB)

@@ -1,5 +1,6 @@
 """An SVM on rows in a store, a block at a time: the very answer of memory."""
 
+import copy
 import pickle
 import tempfile
 import tracemalloc
@@ -92,13 +93,76 @@ def test_a_large_gram_matrix_and_large_weights_are_in_files(task, monkeypatch):
     monkeypatch.setattr(gram, "_LARGE", 1 << 24)
     monkeypatch.setattr(gram, "_HELD", 1 << 21)
     assert_array_equal(LinearSVM("cv", "gram", n_jobs=2).fit(X, y).coef_, found.coef_)
-    sent = pickle.loads(pickle.dumps(found))
-    assert not growing.is_mapped(sent.coef_)
-    assert_array_equal(sent.coef_, found.coef_)
+    for other in (sent := pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert not growing.is_mapped(other.coef_)
+        assert other.coef_.flags.writeable  # what is mapped is not: a process that was forked would share it
+        assert_array_equal(other.coef_, found.coef_)
+    with pytest.raises(ValueError, match="read-only"):
+        found.coef_[:] = 0
     turned = csr_array((X.data[::-1], X.indices[::-1], X.nnz - X.indptr[::-1]), X.shape)  # columns fall
     for asked in (X, X.toarray(), turned):
         assert_array_equal(found.decision_function(asked), sent.decision_function(asked))
         assert_allclose(found.decision_function(asked), asked @ sent.coef_.T + sent.intercept_, atol=1e-6)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see the memory of files")
+def test_a_large_gram_matrix_takes_little_memory(monkeypatch):
+    """Of 67 MB some 33 are there at a time while it is made, and then a third and what is in reach."""
+    rng, n = np.random.default_rng(0), 4100
+    X = csr_array(
+        (np.ones(10 * n, np.float32), rng.integers(0, 9000, 10 * n), np.arange(n + 1) * 10), (n, 9000)
+    )
+    X.sum_duplicates()
+    gram.gram_matrix([MemoryRows(X[:300])], 1)  # compiles
+    before, held, add, passed = in_memory(), [], growing.Growing.add, kernels.gram_pass
+    monkeypatch.setattr(
+        growing.Growing, "add", lambda self, more: held.append(in_memory() - before) or add(self, more)
+    )
+    found = gram.gram_matrix([MemoryRows(X)], 1)
+    assert len(held) == 16
+    assert max(held) < 55
+    assert in_memory() - before < 12
+    assert_array_equal(found[::97], (X[::97] @ X.T).toarray() + 1)
+    growing.forget(found)
+    held.clear()
+
+    def looked(*given):
+        passed(*given)
+        held.append(in_memory() - before)
+        return 0.0
+
+    monkeypatch.setattr(kernels, "gram_pass", looked)
+    state = (1e6, np.zeros(n), np.zeros(n))  # steps so small that every line is looked at
+    descent._gram_step(found, np.ones(n, np.int8), state, rng.permutation(n))
+    assert len(held) == 17
+    assert 25 < max(held) < 55
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see the memory of files")
+def test_large_weights_take_little_memory():
+    X = csr_array(np.ones((3, 1 << 18), np.float32))
+    weights = gram.transposed_product(MemoryRows(X), np.ones((64, 3)), 1)  # 64 MB
+    assert growing.is_mapped(weights)
+    gram.product(X[:, :64], weights[:64])  # compiles
+    before = in_memory()
+    assert_array_equal(gram.product(X, weights), 3.0 * (1 << 18) * np.ones((3, 64), np.float32))
+    assert in_memory() - before < 10
+
+
+@pytest.mark.parametrize("rows_of_store", [True, False])
+def test_rows_of_a_store_are_read_a_few_times(task, tmp_path, monkeypatch, rows_of_store):
+    X, _ = task
+    monkeypatch.setattr(gram, "_LARGE", 100)
+    monkeypatch.setattr(gram, "_LISTED_ENTRIES", 90)
+    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", 500)
+    given, read = (stored(X, tmp_path) if rows_of_store else mapped(X)), []
+    pieces = type(given).pieces
+    monkeypatch.setattr(type(given), "pieces", lambda self: read.append(0) or pieces(self))
+    found = gram.gram_matrix([given], 2)
+    passes = len(read)
+    gram.transposed_product(given, np.ones((3, X.shape[0])), 2)
+    assert (len(read) - passes == 2) == rows_of_store
+    assert_allclose(found, (X @ X.T).toarray() + 1, atol=1e-6)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see the memory of files")
@@ -228,10 +292,26 @@ def test_no_room_for_the_file(task, monkeypatch, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk(task, monkeypatch):
-    with open("/dev/full", "wb", buffering=0) as full:
-        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "wb", buffering=0))
+    monkeypatch.setattr(gram, "_LARGE", 100)
+    monkeypatch.setattr(gram, "_HELD", 100)
+    given, duals = MemoryRows(task[0]), np.ones((3, task[0].shape[0]))
+    for use in (
+        lambda: mapped(task[0]),
+        lambda: gram.gram_matrix([given], 2),
+        lambda: gram.transposed_product(given, duals, 2),
+    ):
         with pytest.raises(DDLCNError, match=r"No space left on device.*TMPDIR"):
-            mapped(task[0])
+            use()
+
+
+def test_no_room_to_map_a_file(task, monkeypatch):
+    def refused(*_):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(growing, "_Map", refused)
+    with pytest.raises(MemoryError, match="map a file"):
+        mapped(task[0])
 
 
 def test_what_was_solved_is_not_solved_again(task, tmp_path, monkeypatch):

@@ -202,7 +202,7 @@ def test_threads_hold_one_gram_matrix(density):
     found = gram.gram_matrix([MemoryRows(sparse.csr_array(X))], 4)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < found.nbytes  # beside the matrix itself, which is mapped
+    assert peak < found.nbytes  # beside the matrix itself, which is not NumPy's
 
 
 @pytest.mark.parametrize("columns", [slice(None, 70), slice(70, 150), slice(70, None), slice(200, 200)])

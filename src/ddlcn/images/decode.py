@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import ImageCms, ImageOps
 from PIL.BmpImagePlugin import BmpImageFile
 from PIL.GifImagePlugin import GifImageFile
-from PIL.Image import Image
+from PIL.Image import Image, Resampling
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
@@ -189,8 +189,11 @@ class _Lines:
         self.size, self.dtype = image.height * image.width, np.dtype("?" if image.mode == "1" else np.uint8)
 
     def __getitem__(self, lines: slice) -> NDArray[Any]:
-        height, width = self.shape
-        return np.asarray(self.image.crop((0, lines.start, width, min(lines.stop, height))))
+        (height, width), start = self.shape, lines.start
+        stop = min(lines.stop, height)
+        # a crop, without the limit on pixels that Pillow's own has for the whole process
+        some = self.image.resize((width, stop - start), Resampling.NEAREST, box=(0, start, width, stop))
+        return np.asarray(some)
 
 
 def _pixels(image: Image) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:

@@ -43,16 +43,18 @@ class Folds(ABC):
         n_classes = codes.max() + 1
         self.classes = np.arange(n_classes) if n_classes > 2 else np.array([1])
 
-    def held_out_scores(self, candidates: tuple[float, ...], folds: np.ndarray) -> list[np.ndarray]:
-        """For each C, scores of each row by a model trained without its fold.
+    def held_out_scores(
+        self, candidates: tuple[float, ...], folds: np.ndarray, asked: np.ndarray
+    ) -> list[np.ndarray]:
+        """For each C, scores of the rows that `asked` marks, each by a model trained without its fold.
 
         Rows of fold −1 are never held out.
         """
-        found = [np.zeros((len(self.codes), len(self.classes))) for _ in candidates]
+        found = [np.zeros((asked.sum(), len(self.classes))) for _ in candidates]
         for fold in range(folds.max() + 1):
-            paths = self._for_parts(hold_out, folds, fold, candidates)
+            paths = self._for_parts(hold_out, folds, fold, asked, candidates)
             for scores, of_parts in zip(found, zip(*paths, strict=True), strict=True):
-                scores[folds == fold] = np.concatenate(of_parts).T
+                scores[folds[asked] == fold] = np.concatenate(of_parts).T
         return found
 
     @abstractmethod
@@ -160,13 +162,18 @@ def solve_classes(problem: Problem, classes: np.ndarray, C: float) -> tuple[np.n
 
 
 def hold_out(
-    problem: Folds, classes: np.ndarray, folds: np.ndarray, fold: int, candidates: tuple[float, ...]
+    problem: Folds,
+    classes: np.ndarray,
+    folds: np.ndarray,
+    fold: int,
+    asked: np.ndarray,
+    candidates: tuple[float, ...],
 ) -> tuple[np.ndarray, ...]:
-    """For each C, scores (k, n) of the rows of a fold by the others; each C starts where the last ended."""
+    """For each C, scores (k, n) of the rows of a fold that are asked by the others, from the last C on."""
     descent, found = problem.descent(classes, folds != fold), []
     for C in candidates:
         descent.descend(C, max(problem.tol, 1e-3))
-        found.append(descent.scores(folds == fold))
+        found.append(descent.scores(asked & (folds == fold)))
     return tuple(found)
 
 
@@ -251,7 +258,7 @@ class _GramDescent(_Descent):
 def _gram_step(gram: np.ndarray, targets: np.ndarray, state: tuple, order: np.ndarray) -> float:
     if not is_mapped(gram):
         return kernels.gram_pass(gram, targets, order, *state)
-    worst, rest = 0.0, gram[len(gram) // 2 :]  # half of it stays: to map a line takes as long as the step
+    worst, rest = 0.0, gram[len(gram) // 3 :]  # a third of it stays: to map a line takes as long as the step
     for start in range(0, len(order), IN_REACH):
         worst = max(worst, kernels.gram_pass(gram, targets, order[start : start + IN_REACH], *state))
         forget(rest)

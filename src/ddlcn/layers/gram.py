@@ -14,18 +14,21 @@ from joblib import Parallel, delayed
 from scipy.sparse import csr_array, issparse
 
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers.growing import Growing, forget
-from ddlcn.layers.rows import Block, Rows, canonical
+from ddlcn.layers.growing import Growing, forget, is_mapped
+from ddlcn.layers.rows import Block, MemoryRows, Rows, canonical
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
-Stripe = tuple[slice, np.ndarray]  # of a Gram matrix: some of its lines
 _FIRST = 5  # of these have half of what is above the diagonal
 _LARGE = 1 << 24  # entries of a Gram matrix, beyond which it is in a file: 64 MB
 _HELD = 1 << 21  # of weights: 8 MB
 _WIDTH = 2048  # lines of a dense array that a stripe is multiplied with at a time
 _DENSE_ENTRIES = 4_000_000  # of columns that are multiplied at a time: 16 MB, or a quarter of the result
 _LISTED_ENTRIES = 1_000_000  # of columns that are listed at a time: 8 MB, or a share of all there is
+_LISTED_OF_STORE = 1 << 24  # where rows are read again each time: 128 MB
+_ANSWERING = 1_000_000  # weights at a time: 4 MB
+
+Stripe = tuple[slice, np.ndarray]  # of a Gram matrix: some of its lines
 
 
 def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slice(None)) -> np.ndarray:
@@ -33,7 +36,7 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
 
     Some columns at a time, of all rows: as a dense block those that many rows have, others by entries.
     Threads share out stripes of the products, so that there is one matrix whatever their number. A large one
-    is made half by half.
+    is made half by half, unless rows must be read again for that.
     """
     n_rows, counts, dtype = sum(part.shape[0] for part in parts), _counts(parts), parts[0].dtype
     first, stop, _ = columns.indices(len(counts))
@@ -43,7 +46,8 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
     gram, file = _zeros(0 if is_large else n_rows, n_rows, dtype), Growing(np.empty(0, dtype), most=0)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         every = _stripes(n_rows)
-        for stripes in (every[:_FIRST], every[_FIRST:]) if is_large else (every,):
+        half = _FIRST if is_large and all(map(_are_at_hand, parts)) else len(every)
+        for stripes in filter(None, (every[:half], every[half:])):
             upper = [(s, _zeros(s.stop - s.start, n_rows, dtype) if is_large else gram[s]) for s in stripes]
             for stripe, lines in upper:
                 lines[:, stripe.start :] = 1
@@ -67,6 +71,11 @@ def _counts(parts: Sequence[Rows]) -> np.ndarray:
         kernels.count_columns(piece.indptr, piece.indices, counts)
         del piece  # makes room for the next, as below
     return counts
+
+
+def _are_at_hand(rows: Rows) -> bool:
+    """Whether rows are in memory, or in a file that is mapped: to go through them again costs little."""
+    return rows.are_few or isinstance(rows, MemoryRows)
 
 
 def _pieces(parts: Sequence[Rows]) -> Iterator[Block]:
@@ -140,7 +149,8 @@ def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.
     counts, width = _counts([rows]), weights.shape[1]
     out = Growing(weights[:0].ravel(), most=_HELD)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        for some in _cut(counts + width, max(_LISTED_ENTRIES, rows.n_entries // 32)):
+        at_once = max(_LISTED_ENTRIES, rows.n_entries // 32) if _are_at_hand(rows) else _LISTED_OF_STORE
+        for some in _cut(counts + width, at_once):
             lists = _listed(rows.pieces(), some.start, counts[some.start : some.stop], rows.dtype)
             lines = np.zeros((len(some), width), rows.dtype)
             parallel(
@@ -149,7 +159,9 @@ def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.
             )
             out.add(lines.ravel())
             del lists, lines  # makes room for the next
-    return out.values.reshape(-1, width)
+    found = out.values.reshape(-1, width)
+    found.setflags(write=not is_mapped(found))  # or a forked process would write to all of them
+    return found
 
 
 def product(X: np.ndarray | csr_array, lines: np.ndarray) -> np.ndarray:
@@ -158,7 +170,7 @@ def product(X: np.ndarray | csr_array, lines: np.ndarray) -> np.ndarray:
         return X @ lines
     rows = canonical(X)
     out = np.zeros((X.shape[0], lines.shape[1]), np.result_type(X.dtype, lines.dtype))
-    for start in range(0, len(lines), size := max(1, _LISTED_ENTRIES // lines.shape[1])):
+    for start in range(0, len(lines), size := max(1, _ANSWERING // lines.shape[1])):
         some = lines[start : start + size]
         kernels.add_products(rows.indptr, rows.indices, rows.data, start, some, out)
         forget(some)

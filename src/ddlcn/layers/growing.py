@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 import weakref
+from contextlib import suppress
 from typing import IO
 
 import numpy as np
@@ -26,7 +27,7 @@ class Growing:
     start : array
         What it begins with.
     most : int, optional
-        Longer than this, it is in a file that has no name and goes when it does.
+        Longer than this, it is in a file that has no name and goes when it and its values do.
 
     >>> grown = Growing(np.arange(3), most=4)
     >>> grown.add(np.array([8])), is_mapped(grown.values)
@@ -46,7 +47,10 @@ class Growing:
         if self._file is None:
             return self._held
         if self._map is None:
-            self._map = _Map(self._file.fileno(), 0)
+            try:
+                self._map = _Map(self._file.fileno(), 0)
+            except OSError as error:
+                raise MemoryError(f"no room to map a file: {error}") from None
         return np.frombuffer(self._map, self._held.dtype)
 
     def add(self, more: np.ndarray) -> None:
@@ -96,7 +100,8 @@ def forget(array: np.ndarray) -> None:
         start = array.ctypes.data - np.frombuffer(found, np.uint8).ctypes.data
         first = start // _WRITTEN * _WRITTEN
         last = min(-(-(start + array.nbytes) // _WRITTEN) * _WRITTEN, len(found))
-        found.madvise(mmap.MADV_DONTNEED, first, last - first)
+        with suppress(OSError):  # pages that are locked stay
+            found.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
 def _map_of(array: np.ndarray) -> _Map | None:

@@ -128,6 +128,7 @@ class DenseSIFT(BaseEstimator):
         given = read_grey(image, value_range=value_range)
         grey, threshold = self.resize(given, change), np.float32(self.contrast_threshold)
         shape, step = (grey.shape[0], grey.shape[1]), self._step(min(given.shape), min(grey.shape))
+        del given  # a photograph's makes room
         patches = sum(prod((side - size) // step + 1 for side in shape) for size in sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(

@@ -200,8 +200,8 @@ def held_out_scores(
     folds = np.empty(len(codes), np.int64)
     folds[own] = _folds(codes[own], np.random.RandomState(seed))
     held_out = own & (folds >= 0)
-    for found in problem.held_out_scores(candidates, folds[origins]):
-        yield both_sides(found[held_out]), codes[held_out]
+    for found in problem.held_out_scores(candidates, folds[origins], held_out):
+        yield both_sides(found), codes[held_out]
 
 
 def _folds(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
