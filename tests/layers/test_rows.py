@@ -292,7 +292,7 @@ def test_no_room_for_the_file(task, monkeypatch, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk(task, monkeypatch):
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "wb", buffering=0))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb", buffering=0))
     monkeypatch.setattr(gram, "_LARGE", 100)
     monkeypatch.setattr(gram, "_HELD", 100)
     given, duals = MemoryRows(task[0]), np.ones((3, task[0].shape[0]))

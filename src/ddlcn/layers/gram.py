@@ -19,7 +19,7 @@ from ddlcn.layers.rows import Block, MemoryRows, Rows, canonical
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
-_FIRST = 5  # of these have half of what is above the diagonal
+_FIRST = 5  # of these have half of what is above the diagonal, together
 _LARGE = 1 << 24  # entries of a Gram matrix, beyond which it is in a file: 64 MB
 _HELD = 1 << 21  # of weights: 8 MB
 _WIDTH = 2048  # lines of a dense array that a stripe is multiplied with at a time
