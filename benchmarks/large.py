@@ -26,7 +26,7 @@ def rows_of(name: str, what: str, minutes: int, gigabytes: int, **setting: int |
 def cost(what: str, best: tuple[float, float], paper: tuple[float, float]) -> list[Row]:
     """What preset `best` costs, in times of `paper`: seconds, and the peak of memory in megabytes.
 
-    The same memory is up to a twentieth more: of some 280 MB, a run may take 5 more than the next.
+    The same memory is read as up to a twentieth more: it was 1 × until `best` came to within that.
     """
     title = f"{what}, preset 'best' / 'paper'"
     sizes = (f"{peak / 1024:.2f} GB" for _, peak in (best, paper))

@@ -4,6 +4,7 @@ import copy
 import pickle
 import tempfile
 import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -292,7 +293,8 @@ def test_no_room_for_the_file(task, monkeypatch, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk(task, monkeypatch):
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb", buffering=0))
+    full = partial(open, "/dev/full", "wb", buffering=0)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full())
     monkeypatch.setattr(gram, "_LARGE", 100)
     monkeypatch.setattr(gram, "_HELD", 100)
     given, duals = MemoryRows(task[0]), np.ones((3, task[0].shape[0]))
