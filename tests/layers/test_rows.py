@@ -60,7 +60,7 @@ def test_the_answer_of_memory(task, tmp_path, monkeypatch, solver, entries, at_o
     monkeypatch.setattr(rows, "_MOST_ENTRIES", entries)
     monkeypatch.setattr(rows, "_PIECE_ENTRIES", entries // 2)
     monkeypatch.setattr(rows, "IN_REACH", 7)
-    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", entries)
+    monkeypatch.setattr(stored_rows, "_NEAR_ENTRIES", entries)
     truth = LinearSVM(1.0, solver, tol=1e-9, n_jobs=2).fit(X, y)
     assert_allclose(truth.coef_, whole.coef_, atol=1e-4)
     monkeypatch.setattr(descent, "_CLASSES_AT_ONCE", at_once)
@@ -155,7 +155,7 @@ def test_rows_of_a_store_are_read_a_few_times(task, tmp_path, monkeypatch, rows_
     X, _ = task
     monkeypatch.setattr(gram, "_LARGE", 100)
     monkeypatch.setattr(gram, "_LISTED_ENTRIES", 90)
-    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", 500)
+    monkeypatch.setattr(stored_rows, "_NEAR_ENTRIES", 500)
     given, read = (stored(X, tmp_path) if rows_of_store else mapped(X)), []
     pieces = type(given).pieces
     monkeypatch.setattr(type(given), "pieces", lambda self: read.append(0) or pieces(self))
@@ -188,7 +188,7 @@ def test_no_more_than_a_block_is_held_if_few_rows_support_the_weights(tmp_path, 
     rng, y = np.random.default_rng(0), np.arange(600) % 3
     X = csr_array(np.where(np.arange(30) % 3 == y[:, None], rng.random((600, 30)), 0).astype(np.float32))
     monkeypatch.setattr(rows, "_MOST_ENTRIES", X.nnz // 4)
-    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", X.nnz // 4)
+    monkeypatch.setattr(stored_rows, "_NEAR_ENTRIES", X.nnz // 4)
     kept, held, read = stored(X, tmp_path), [], StoredRows._read
     monkeypatch.setattr(
         StoredRows, "_read", lambda self, n: held.append(self._facts.entries[n].sum()) or read(self, n)
@@ -233,7 +233,7 @@ def test_blocks_and_gathered_rows_are_the_rows(task, tmp_path, monkeypatch, few)
     X, _ = task
     monkeypatch.setattr(rows, "_MOST_ENTRIES", 500)
     monkeypatch.setattr(rows, "_PIECE_ENTRIES", 200)
-    monkeypatch.setattr(stored_rows, "_FEW_ENTRIES", few)
+    monkeypatch.setattr(stored_rows, "_NEAR_ENTRIES", few)
     kept, memory, file = stored(X, tmp_path), MemoryRows(X), mapped(X)
     monkeypatch.setattr(rows, "IN_REACH", 7)
     marks, truth = np.random.default_rng(0).random((3, X.shape[0])) < 0.2, X.toarray()

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 
 from ddlcn.kernels import svm as kernels
 from ddlcn.layers.growing import Growing, forget, is_mapped
-from ddlcn.layers.rows import Block, MemoryRows, Rows, canonical
+from ddlcn.layers.rows import Block, Rows, canonical
 
 _HEAVY = 1 / 8  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16  # of a Gram matrix, shared out among threads; fixed, as last digits depend on it
@@ -46,7 +46,7 @@ def gram_matrix(parts: Sequence[Rows], n_jobs: int | None, columns: slice = slic
     gram, file = _zeros(0 if is_large else n_rows, n_rows, dtype), Growing(np.empty(0, dtype), most=0)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         every = _stripes(n_rows)
-        half = _FIRST if is_large and all(map(_are_at_hand, parts)) else len(every)
+        half = _FIRST if is_large and all(part.are_near for part in parts) else len(every)
         for stripes in filter(None, (every[:half], every[half:])):
             upper = [(s, _zeros(s.stop - s.start, n_rows, dtype) if is_large else gram[s]) for s in stripes]
             for stripe, lines in upper:
@@ -71,11 +71,6 @@ def _counts(parts: Sequence[Rows]) -> np.ndarray:
         kernels.count_columns(piece.indptr, piece.indices, counts)
         del piece  # makes room for the next, as below
     return counts
-
-
-def _are_at_hand(rows: Rows) -> bool:
-    """Whether rows are in memory, or in a file that is mapped: to go through them again costs little."""
-    return rows.are_few or isinstance(rows, MemoryRows)
 
 
 def _pieces(parts: Sequence[Rows]) -> Iterator[Block]:
@@ -149,7 +144,7 @@ def transposed_product(rows: Rows, duals: np.ndarray, n_jobs: int | None) -> np.
     counts, width = _counts([rows]), weights.shape[1]
     out = Growing(weights[:0].ravel(), most=_HELD)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        at_once = max(_LISTED_ENTRIES, rows.n_entries // 32) if _are_at_hand(rows) else _LISTED_OF_STORE
+        at_once = max(_LISTED_ENTRIES, rows.n_entries // 32) if rows.are_near else _LISTED_OF_STORE
         for some in _cut(counts + width, at_once):
             lists = _listed(rows.pieces(), some.start, counts[some.start : some.stop], rows.dtype)
             lines = np.zeros((len(some), width), rows.dtype)

@@ -79,6 +79,11 @@ class Rows(Protocol):
         ...
 
     @property
+    def are_near(self) -> bool:
+        """Whether all rows are in memory or in a mapped file, so that to go through them costs little."""
+        ...
+
+    @property
     def squares(self) -> np.ndarray:
         """Squared lengths."""
         ...
@@ -223,6 +228,11 @@ class MemoryRows:
     def are_few(self) -> bool:
         """Whether all rows are in memory, not in a file."""
         return not is_mapped(self.X.indices)
+
+    @property
+    def are_near(self) -> bool:
+        """Always."""
+        return True
 
     @property
     def _are_long(self) -> bool:

@@ -12,14 +12,14 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from ddlcn.kernels import svm as kernels
-from ddlcn.layers.rows import Block, Gathered, collect, cuts, together
+from ddlcn.layers.rows import ROOM, Block, Gathered, MemoryRows, collect, cuts, together
 from ddlcn.store import Store
 
-_FEW_ENTRIES = 1 << 26  # 512 MB
+_NEAR_ENTRIES = 1 << 26  # that are copied to memory, or a temporary file, at the first look: 512 MB
 
 
 class StoredRows:
-    """Rows in units of a store, read a block at a time; if they are few, all are kept once they were read."""
+    """Rows in units of a store, read a block at a time; or, unless they are very many, from a near copy."""
 
     def __init__(self, store: Store, names: list[str], shape: tuple[int, int]) -> None:
         self.store, self.names, self.shape = store, names, shape
@@ -58,21 +58,27 @@ class StoredRows:
     @property
     def are_few(self) -> bool:
         """Whether all rows are kept in memory once they were read."""
-        return self.n_entries <= _FEW_ENTRIES
+        return self.are_near and self._near.are_few
+
+    @property
+    def are_near(self) -> bool:
+        """Whether all rows are kept here once they were read."""
+        return self.n_entries <= _NEAR_ENTRIES
 
     def blocks(self) -> Iterator[Block]:
         """All rows, in order."""
-        for start, stop in pairwise(cuts(self._facts.entries)):
-            if self.are_few:
-                _, indptr, indices, data = self._kept()
-                yield Block(start, indptr[start : stop + 1], indices, data)
-            else:
+        if self.are_near:
+            yield from self._near.blocks()
+        else:
+            for start, stop in pairwise(cuts(self._facts.entries)):
                 yield self._read(np.arange(start, stop))._replace(first=start)
 
     def pieces(self, block: Block | None = None) -> Iterator[Block]:
         """All rows, or those of a block, in order, fewer at a time; a unit of the store is read once."""
-        if block or self.are_few:
-            yield from (block or self._kept()).pieces()
+        if self.are_near:
+            yield from self._near.pieces(block)
+        elif block:
+            yield from block.pieces()
         else:
             for start, name in zip(self._facts.starts, self.names, strict=False):
                 unit = self.store.read(name)
@@ -81,23 +87,28 @@ class StoredRows:
 
     def gather(self, marks: np.ndarray) -> Iterator[Gathered]:
         """All rows for all lines; or, if they are many, those that some lines need."""
-        if self.are_few:
-            yield Gathered(range(len(marks)), slice(None), self._kept())
+        if self.are_near:
+            yield from self._near.gather(marks)
         else:
             for lines, wanted in together(marks, self._facts.entries):
                 yield Gathered(lines, numbers := np.flatnonzero(wanted), self._read(numbers))
 
     def in_reach(self, order: np.ndarray) -> Iterator[np.ndarray]:
-        """All numbers, as blocks and gathered rows are in memory."""
-        yield order
+        """All numbers, as blocks and gathered rows are in memory; but what a near copy says of its own."""
+        if self.are_near:
+            yield from self._near.in_reach(order)
+        else:
+            yield order
 
-    def _kept(self) -> Block:
+    @property
+    def _near(self) -> MemoryRows:
         with self._lock:
-            return self._whole
+            return self._copy
 
     @cached_property
-    def _whole(self) -> Block:
-        return self._read(np.arange(self.shape[0]))
+    def _copy(self) -> MemoryRows:
+        parts = map(self.store.read, self.names)
+        return MemoryRows(next(parts), ROOM).add(parts)
 
     @property
     def _facts(self) -> _Facts:
