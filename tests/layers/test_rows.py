@@ -150,6 +150,20 @@ def test_large_weights_take_little_memory():
     assert in_memory() - before < 10
 
 
+@pytest.mark.parametrize("solver", ["gram", "coordinates"])
+def test_rows_of_a_store_are_copied_to_a_file(task, tmp_path, monkeypatch, solver):
+    X, y = task
+    truth = LinearSVM(1.0, solver, n_jobs=2).fit(X, y)
+    monkeypatch.setattr(stored_rows, "ROOM", 100)
+    kept = stored(X, tmp_path)
+    assert not kept.are_few
+    assert kept.are_near
+    assert "_copy" not in vars(kept)  # a client of a cluster asks, and needs none
+    found = LinearSVM(1.0, solver, n_jobs=2).fit(kept, y)
+    assert growing.is_mapped(kept._near.load().data)
+    assert_array_equal(found.coef_, truth.coef_)
+
+
 @pytest.mark.parametrize("rows_of_store", [True, False])
 def test_rows_of_a_store_are_read_a_few_times(task, tmp_path, monkeypatch, rows_of_store):
     X, _ = task

@@ -57,8 +57,8 @@ class StoredRows:
 
     @property
     def are_few(self) -> bool:
-        """Whether all rows are kept in memory once they were read."""
-        return self.are_near and self._near.are_few
+        """Whether all rows are kept in memory once they were read; to say so makes no copy."""
+        return self.n_entries <= min(ROOM, _NEAR_ENTRIES)
 
     @property
     def are_near(self) -> bool:
