@@ -169,7 +169,7 @@ def hold_out(
     asked: np.ndarray,
     candidates: tuple[float, ...],
 ) -> tuple[np.ndarray, ...]:
-    """For each C, scores (k, n) of the asked rows of a fold by the others; each starts where the last ended."""
+    """For each C, scores (k, n) of the asked rows of a fold by the others; each goes on from the last."""
     descent, found = problem.descent(classes, folds != fold), []
     for C in candidates:
         descent.descend(C, max(problem.tol, 1e-3))
