@@ -3,7 +3,7 @@
 Settings of rivals that their papers leave open, chosen without any test image: mean accuracy over three
 folds of the training half of split 0 of Extended Yale B. Prints one line for each setting of each grid, as
 docs/methods.md has them, and the choice: the best, or, where a setting is to be preferred, that one if it is
-within one standard error of the best. The defaults of `ddlcn.baselines` are what was chosen.
+within one standard error of the best. The defaults of `ddlcn_lab.methods` are what was chosen.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
-from ddlcn.baselines.registry import get_method
-from ddlcn.experiments.datasets import load_dataset
-from ddlcn.experiments.protocols import draw_split
+from ddlcn_lab.datasets import load_dataset
+from ddlcn_lab.methods.registry import get_method
+from ddlcn_lab.protocols import draw_split
 
 # for each rival: p, q, held-out images used (every n-th), and its grid, one group of parameters at a time
 _PASSES = [{"first_passes": [5], "passes": [10]}, {"first_passes": [20], "passes": [50]}]
@@ -65,9 +65,7 @@ def held_out(name: str, images: list[Any], labels: np.ndarray) -> list[tuple[dic
     return found
 
 
-def choose(
-    found: list[tuple[dict[str, Any], float]], n_images: int, first_stays: bool
-) -> tuple[dict[str, Any], float]:
+def choose(found: list[tuple[dict[str, Any], float]], n_images: int, first_stays: bool) -> tuple[dict[str, Any], float]:
     """The best setting, or the first that is within one standard error of it."""
     best = max(found, key=lambda each: each[1])
     error = np.sqrt(best[1] * (1 - best[1]) / n_images)
@@ -85,7 +83,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the data sets; $DDLCN_DATA by default")
     asked = parser.parse_args()
     faces = load_dataset("yaleb", asked.data)
-    train = draw_split(faces, 0.5, None, split=0).train  # the other half is never looked at
+    train = draw_split(faces, 0.5, split=0).train  # the other half is never looked at
     images, labels = [faces.images[row] for row in train], faces.target[train]
     for name in asked.names or GRIDS:
         setting, accuracy = choose(held_out(name, images, labels), len(labels), name in FIRST_STAYS)

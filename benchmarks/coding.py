@@ -4,8 +4,9 @@ import numpy as np
 
 from benchmarks.data import descriptors, of_class, task
 from benchmarks.measure import Row, race, spell
-from ddlcn import ClasswiseDictionary, LLCCoder, LocalityCoder
+from ddlcn import LLCCoder, LocalityCoder
 from ddlcn.layers.coding import Codebook
+from ddlcn_lab.methods.classwise import ClasswiseDictionary
 
 BLOCK = 512
 

@@ -8,9 +8,7 @@ from time import perf_counter
 from benchmarks.data import face_model, task
 from benchmarks.measure import Row, race, spell
 
-PROGRAM = (
-    "import sys; from ddlcn import DDLCNClassifier as M; print(M.load(sys.argv[1]).predict(sys.argv[2:]))"
-)
+PROGRAM = "import sys; from ddlcn import DDLCNClassifier as M; print(M.load(sys.argv[1]).predict(sys.argv[2:]))"
 
 
 def rows(quick: bool) -> list[Row]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ddlcn import DDLCNClassifier, DenseSIFT
-from ddlcn.experiments.datasets import get_source, load_dataset, own_test_rows
-from ddlcn.experiments.protocols import draw_split
 from ddlcn.images import ImageSet
+from ddlcn_lab.datasets import get_source, load_dataset, own_test_rows
+from ddlcn_lab.protocols import draw_split
 
 os.environ.setdefault("DDLCN_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
 
@@ -18,25 +18,25 @@ os.environ.setdefault("DDLCN_DATA", str(Path(__file__).parents[2] / "shared" / "
 def task(
     name: str, t: int | float | None = None, n_classes: int | None = None, n_images: int | None = None
 ) -> tuple[ImageSet, ImageSet]:
-    """Training and test images of a data set's first split, of the first classes and images if so wished."""
+    """Training and test images of a data set's first split, of the first classes and images if given."""
     every = load_dataset(name)
     if n_classes is not None:
         rows = np.flatnonzero(every.target < n_classes)
         every = ImageSet.of([every.images[row] for row in rows], every.labels[rows])
     share = get_source(name).t[0] if t is None else t
-    train, test, _ = draw_split(every, share, None, 0, own_test=own_test_rows(name, every))
+    train, test = draw_split(every, share, 0, own_test=own_test_rows(name, every))
     return every.take(train[:n_images]), every.take(test[:n_images])
 
 
-def of_class(images: ImageSet, code: int, n_images: int) -> ImageSet:
+def of_class(images: ImageSet, number: int, n_images: int) -> ImageSet:
     """The first images of a class."""
-    return images.take(np.flatnonzero(images.target == code)[:n_images])
+    return images.take(np.flatnonzero(images.target == number)[:n_images])
 
 
 def descriptors(images: ImageSet) -> np.ndarray:
     """Descriptors of all images by the paper's settings."""
     sift = DenseSIFT()
-    return np.concatenate([sift.transform(image).values for image in images.images])
+    return np.concatenate([sift.describe(image).values for image in images.images])
 
 
 def face_model(folder: str, preset: str) -> Path:

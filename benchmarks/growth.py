@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.data import task
 from benchmarks.measure import Row, in_new_process, spell, timed
 from ddlcn import DDLCNClassifier
-from ddlcn.experiments.machine import peak_memory_mb
+from ddlcn_lab.machine import peak_memory_mb
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "growth.png"
 
@@ -43,7 +43,9 @@ def _measured(n_images: int, p: int) -> tuple[float, float, float]:
     train, _ = task("mnist")
     train = train.take(np.random.default_rng(0).permutation(len(train))[:n_images])
     model = DDLCNClassifier(images_per_class=p, atoms_per_class=p, preset="paper", n_jobs=2)
-    DDLCNClassifier(2, 2, preset="paper").fit(train.images[:100], train.target[:100])  # warms up
+    DDLCNClassifier(images_per_class=2, atoms_per_class=2, preset="paper").fit(
+        train.images[:100], train.target[:100]
+    )  # warms up
     _, seconds = timed(lambda: model.fit(train.images, train.target))
     peak, rows = peak_memory_mb(), model.transform(train.images)
     return seconds, peak, sum(part.nbytes for part in (rows.data, rows.indices, rows.indptr)) / 2**20

@@ -33,9 +33,7 @@ class Row(NamedTuple):
         return "met" if met else "missed"
 
 
-def race(
-    *runs: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = process_time
-) -> list[float]:
+def race(*runs: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = process_time) -> list[float]:
     """Least seconds of each function over `repeats` turns; zero repeats take the first, unwarmed turn.
 
     Processor time, the default, leaves out what other processes take from a busy machine; it is for

@@ -9,7 +9,7 @@ from time import process_time
 from benchmarks import reference
 from benchmarks.data import task
 from benchmarks.measure import Row, spell, timed
-from ddlcn import DDLCNClassifier
+from ddlcn import DDLCNClassifier, LLCCoder, LocalityCoder, presets
 
 PAIRS = {"exact": reference.weighted_lasso, "llc": reference.llc}
 
@@ -32,5 +32,8 @@ def _race(coder: str, people: int) -> Row:
 
 def _ours(coder: str, people: int) -> float:
     train, test = task("yaleb", n_classes=people)
-    model = DDLCNClassifier(preset="paper", coder=coder, n_jobs=1).fit(train.images, train.target)
+    (sift,) = presets.paper().channels
+    coders = {"exact": LocalityCoder, "llc": LLCCoder}
+    channel = sift.with_params(coder=coders[coder](15), deeper_coder=coders[coder](10))
+    model = DDLCNClassifier(preset="paper", channels=[channel], n_jobs=1).fit(train.images, train.target)
     return float(model.score(test.images, test.target))

@@ -66,9 +66,7 @@ def dense_sift(image: np.ndarray) -> np.ndarray:
     sums = sums.reshape(len(columns), 4, len(rows), 4, 8).transpose(2, 0, 1, 3, 4).reshape(-1, 128)
     norms = np.linalg.norm(sums, axis=1, keepdims=True)
     clipped = np.minimum(sums / np.where(norms >= 1, norms, 1), 0.2)
-    return np.where(
-        norms >= 1, clipped / np.maximum(np.linalg.norm(clipped, axis=1, keepdims=True), 1e-9), clipped
-    )
+    return np.where(norms >= 1, clipped / np.maximum(np.linalg.norm(clipped, axis=1, keepdims=True), 1e-9), clipped)
 
 
 def llc(Y: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -87,9 +85,7 @@ def llc(Y: np.ndarray, V: np.ndarray) -> np.ndarray:
 def weighted_lasso(Y: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Codes (n, s) with a price of 0.01 times its distance for each atom, 15 atoms at most, dense."""
     squares = (V**2).sum(axis=1)[:, None] - 2 * V @ Y.T + (Y**2).sum(axis=1)
-    columns = (
-        np.asfortranarray(part, np.float64) for part in (Y.T, V.T, np.sqrt(np.maximum(squares, 1e-12)))
-    )
+    columns = (np.asfortranarray(part, np.float64) for part in (Y.T, V.T, np.sqrt(np.maximum(squares, 1e-12))))
     return spams.lassoWeighted(*columns, L=NEAREST, lambda1=0.01, numThreads=1).toarray().T.astype(np.float32)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ddlcn.experiments.datasets import load_dataset
+from ddlcn_lab.datasets import load_dataset
 
 DIGITS = 40  # of each kind
 TRAIN = ["-t", "3", "-p", "3", "-q", "2", "--preset", "paper"]
@@ -78,8 +78,7 @@ def opened(page: Path) -> dict[str, Any]:
                 window.get(page.as_uri())
                 loads.append(
                     window.execute_script(
-                        "const [each] = performance.getEntriesByType('navigation');"
-                        "return each.domContentLoadedEventEnd"
+                        "const [each] = performance.getEntriesByType('navigation');return each.domContentLoadedEventEnd"
                     )
                 )
             frames = window.execute_async_script(SCROLL)

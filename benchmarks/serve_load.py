@@ -39,9 +39,7 @@ def request(path: str, field: str, content: bytes) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def client(
-    port: int, questions: list[bytes], end: float, waits: list[float], statuses: Counter
-) -> None:
+async def client(port: int, questions: list[bytes], end: float, waits: list[float], statuses: Counter) -> None:
     """Ask until the end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -69,9 +67,7 @@ def resident(pid: int) -> float:
     return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1024  # type: ignore[index]
 
 
-async def load(
-    port: int, pid: int, clients: int, seconds: float, questions: list[bytes]
-) -> dict[str, object]:
+async def load(port: int, pid: int, clients: int, seconds: float, questions: list[bytes]) -> dict[str, object]:
     waits: list[float] = []
     statuses: Counter = Counter()
     end = time.perf_counter() + seconds

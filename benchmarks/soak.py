@@ -30,7 +30,17 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, ImageSet, load_images
+from ddlcn import (
+    Channel,
+    DDLCNClassifier,
+    DDLCNError,
+    DenseSIFT,
+    ImageSet,
+    LLCCoder,
+    SpatialPyramid,
+    load_images,
+    presets,
+)
 from ddlcn.evaluation import evaluate
 from ddlcn.report import write_report
 
@@ -38,6 +48,12 @@ WARM_UP = 0.2  # of the time
 EVERY = 20  # calls between samples
 MAY_GROW = 0.05  # of memory
 SUFFIXES = (".png", ".jpg", ".bmp", ".gif", ".tif", ".webp", ".ppm")
+
+
+def small(**changes: Any) -> list[Channel]:
+    """The paper's channel with two atoms per class, and changes."""
+    (sift,) = presets.paper(images_per_class=2, atoms_per_class=2, deeper_atoms=(8, 4)).channels
+    return [sift.with_params(**changes)]
 
 
 class Sample(NamedTuple):
@@ -69,7 +85,7 @@ class World:
         self.model = DDLCNClassifier(atoms_per_class=4).fit(self.images[:200], self.labels[:200])
         self.model.save(folder / "digits.ddlcn")
         odd = [int(Path(path).parent.name[-1]) % 2 == 1 for path in self.files]
-        self.second = DDLCNClassifier(2, 2, (8, 4), preset="paper", coder="llc").fit(self.files, odd)
+        self.second = DDLCNClassifier(channels=small(coder=LLCCoder(5))).fit(self.files, odd)
 
     def _broken(self) -> list[Callable[[], Any]]:
         """Calls that must be refused."""
@@ -137,21 +153,21 @@ class World:
 
     def explain(self, variant: int) -> Any:
         why = self.model.explain(self.some(variant)[0])
-        np.testing.assert_allclose(why.bias + why.shares.sum(), why.score, atol=1e-5)
+        np.testing.assert_allclose(why.bias + sum(each.total for each in why.channels), why.score, atol=1e-5)
         return why.map()
 
     def fit(self, variant: int) -> Any:
         settings: dict[str, Any] = (
-            {"coder": "llc", "deeper_atoms": ()},
-            {"preset": "paper", "deeper_atoms": (6, 3), "random_state": 3},
-            {"descriptor": DenseSIFT(patch_size=(12, 16), min_side=32), "n_jobs": 2},
-            {"expand": True, "C": 2.0, "deeper_atoms": (5,), "pyramid": (1, 2)},
+            {"channels": small(coder=LLCCoder(5), dictionary__deeper_atoms=())},
+            {"preset": "paper", "atoms_per_class": 2, "deeper_atoms": (6, 3), "random_state": 3},
+            {"channels": small(descriptor=DenseSIFT(patch_size=(12, 16), min_side=32)), "n_jobs": 2},
+            {"channels": small(pooling=SpatialPyramid((1, 2), minima=True)), "C": 2.0},
         )[variant % 4]
         if variant % 2:
-            model = DDLCNClassifier(3, 2, **settings).fit(self.images[:60], self.labels[:60])
+            model = DDLCNClassifier(**settings).fit(self.images[:60], self.labels[:60])
         else:
             found = load_images(self.data)
-            model = DDLCNClassifier(2, 2, **settings).fit(found.images, found.target)
+            model = DDLCNClassifier(**settings).fit(found.images, found.target)
         return model.svm_.coef_, model.svm_.intercept_
 
     def save_and_load(self, variant: int) -> Any:

@@ -18,8 +18,10 @@ from sklearn.svm import LinearSVC
 from benchmarks.data import task
 from benchmarks.measure import Row, race, spell, timed
 from ddlcn import DDLCNClassifier
-from ddlcn.layers.descent import Problem
-from ddlcn.layers.threads import one_blas_thread
+from ddlcn.blas import one_blas_thread
+from ddlcn.kernels.svm import squared_norms
+from ddlcn.linear import gram, sparse
+from ddlcn.linear.dual import Problem
 
 C, GAP = 1.0, 1e-6
 
@@ -36,25 +38,30 @@ def rows(quick: bool) -> list[Row]:
 
 def _compare(what: str, images: Any, p: int, target: str, repeats: int) -> Row:
     model = DDLCNClassifier(images_per_class=p, atoms_per_class=p, preset="paper", n_jobs=2)
-    X = model.learn(images.images, images.target).transform(images.images)
+    X = model.fit(images.images, images.target).transform(images.images)
     X.indptr, X.indices = X.indptr.astype(np.int32), X.indices.astype(np.int32)  # LinearSVC takes no other
     targets = np.where(images.target[:, None] == np.arange(len(images.target_names)), 1.0, -1.0)
-    _ours(X[::20], images.target[::20], GAP, "coordinates")  # compiles
+    _ours(X[::20], images.target[::20], GAP)  # compiles
     weights, biases, gaps = _ours(X, images.target, GAP / 10)
     dual = _primal(X, targets, weights, biases) * (1 - gaps)
     peer, limit = _loosest(X, images.target, targets, dual, True, np.inf)
     peer = _loosest(X, images.target, targets, dual, False, limit)[0] or peer
-    seconds, theirs = race(
-        lambda: _ours(X, images.target, GAP), lambda: peer.fit(X, images.target), repeats=repeats
-    )
+    seconds, theirs = race(lambda: _ours(X, images.target, GAP), lambda: peer.fit(X, images.target), repeats=repeats)
     solver = f"LinearSVC, {'dual' if peer.dual else 'primal'}, tol = {peer.tol:.0e}"
     name = f"SVM, {what}, {X.shape[0]:,} images, {targets.shape[1]} classes, gap 1e-6 / {solver}"
     return Row(name, spell(seconds), spell(theirs), theirs / seconds, target)
 
 
-def _ours(X: csr_array, codes: np.ndarray, gap: float, solver: str = "auto") -> tuple[np.ndarray, ...]:
+def _ours(X: csr_array, y: np.ndarray, gap: float) -> tuple[np.ndarray, ...]:
+    """Weights, biases and gaps; on the Gram matrix or on sparse rows, as `LinearSVM` would."""
+    n_classes, ones, by_gram = y.max() + 1, np.ones(len(y)), len(y) <= min(10_000, 4 * X.nnz / len(y))
     with one_blas_thread():
-        return Problem(X, codes, solver, gap, 0, 1).solve(C)
+        if by_gram:
+            solver = partial(gram.solve, gram.gram_matrix(X, 1))
+        else:
+            solver = partial(sparse.solve, X, squared_norms(X.indptr, X.data))
+        found, biases, gaps = Problem(solver, y, n_classes, ones, 0, 1).solve(C, gap)
+        return (gram.transposed_product(X, found, 1) if by_gram else found).T, biases, gaps
 
 
 def _primal(X: csr_array, targets: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Training on one Dask worker process and on two: `python -m benchmarks.workers DATA [IMAGES_A_CLASS]`.
+"""Training on one Dask worker process and on two: `python -m benchmarks.workers DATA [IMAGES_PER_CLASS]`.
 
 Each worker has one thread. They are started, and have compiled and imported everything, before time counts.
 """
@@ -27,9 +27,9 @@ def main(data: str, per_class: int) -> None:
         ):
             few = images.take(np.arange(0, len(images), max(1, len(images) // 64)))
             client.wait_for_workers(n_workers)
-            DDLCNClassifier(atoms_per_class=2, store=f"{folder}/warm").fit(few.images, few.target)
+            DDLCNClassifier(atoms_per_class=2, work_folder=f"{folder}/warm").fit(few.images, few.target)
             start = perf_counter()
-            model = DDLCNClassifier(store=f"{folder}/work").fit(images.images, images.target)
+            model = DDLCNClassifier(work_folder=f"{folder}/work").fit(images.images, images.target)
             seconds.append(perf_counter() - start)
             answers.append(model.svm_.coef_)
             stages = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in model.timings_.items())

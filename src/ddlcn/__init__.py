@@ -1,17 +1,8 @@
 """Deep Micro-Dictionary Learning and Coding Network: image recognition with little data and no GPU.
 
-    images ──► DenseSIFT ──► descriptors (n, 128) + positions (n, 2)
-                                  │
-          layer 1: a dictionary a class, V (s1, 128)       LocalityCoder, 15 nearest
-                                  │  codes: k indices + k values a descriptor, never dense
-          layer 2: L1BallDictionary U (s2, 128), learnt on the ATOMS of V; LocalityCoder, 10 nearest
-          …  layer n: learnt on the atoms of layer n − 1, the same way
-                                  │
-                            SpatialPyramid 1×1 + 2×2 + 4×4, max over signed codes ──► one sparse row an image
-                                  │
-                            LinearSVM ──► label, scores, evidence
+    image ─► decode ─► (deskew) ─► describe ─► encode ─► pool ─► one block per channel ─► row ─► LinearSVM
 
-Samples and atoms are rows, scikit-learn's habit; the paper writes columns.
+Samples and atoms are rows, as in scikit-learn; the paper writes columns.
 """
 
 from importlib import import_module
@@ -19,21 +10,24 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ddlcn.channel import Channel
     from ddlcn.classifier import DDLCNClassifier
+    from ddlcn.encoder import ImageEncoder
     from ddlcn.errors import DDLCNError, ImageError, ModelFileError
     from ddlcn.evidence import Evidence
     from ddlcn.images import ImageSet, find_images, load_images
-    from ddlcn.layers.coding import LLCCoder, LocalityCoder
-    from ddlcn.layers.dictionary import ClasswiseDictionary, L1BallDictionary
-    from ddlcn.layers.network import Network
-    from ddlcn.layers.pyramid import SpatialPyramid
+    from ddlcn.layers.coding import LinearCoder, LLCCoder, LocalityCoder
+    from ddlcn.layers.dictionary import DictionaryLearning, L1BallDictionary
+    from ddlcn.layers.pooling import MeanGrid, SpatialPyramid
     from ddlcn.layers.sift import DenseSIFT
-    from ddlcn.layers.svm import LinearSVM
+    from ddlcn.linear.svm import LinearSVM
 
 __version__ = version("ddlcn")
 
 _HOMES = {
+    "Channel": "channel",
     "DDLCNClassifier": "classifier",
+    "ImageEncoder": "encoder",
     "DDLCNError": "errors",
     "ImageError": "errors",
     "ModelFileError": "errors",
@@ -42,13 +36,14 @@ _HOMES = {
     "find_images": "images",
     "load_images": "images",
     "LLCCoder": "layers.coding",
+    "LinearCoder": "layers.coding",
     "LocalityCoder": "layers.coding",
-    "ClasswiseDictionary": "layers.dictionary",
+    "DictionaryLearning": "layers.dictionary",
     "L1BallDictionary": "layers.dictionary",
-    "Network": "layers.network",
-    "SpatialPyramid": "layers.pyramid",
+    "MeanGrid": "layers.pooling",
+    "SpatialPyramid": "layers.pooling",
     "DenseSIFT": "layers.sift",
-    "LinearSVM": "layers.svm",
+    "LinearSVM": "linear.svm",
 }
 __all__ = sorted(_HOMES)
 

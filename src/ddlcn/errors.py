@@ -1,11 +1,11 @@
-"""What goes wrong, said so that the user can mend it.
+"""Errors that a user can fix.
 
 Every message is one line that names the thing and the remedy. The command line prints it and exits with 2.
 """
 
 
 class DDLCNError(ValueError):
-    """A mistake the user can mend."""
+    """A mistake that the user can fix."""
 
 
 class ImageError(DDLCNError):

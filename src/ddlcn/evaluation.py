@@ -1,4 +1,4 @@
-"""How good a model is on labelled images: accuracy with its interval, classes, confusions."""
+"""How good a model is on labelled images: accuracy with its interval, recall of classes, confusions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
+from sklearn.metrics import confusion_matrix
 
 from ddlcn.errors import DDLCNError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Confusion(NamedTuple):
-    """`times` images of class `truth` were taken for `predicted`."""
+    """`times` images of class `truth` were classified as `predicted`."""
 
     truth: Any
     predicted: Any
@@ -25,51 +26,73 @@ class Confusion(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Answers of a model beside the truth.
+    """Predictions for labelled images, and their true classes.
 
+    Parameters
+    ----------
+    classes : array
+        The labels that the model knows.
+    truth : array of shape (n_images,)
+        The number of each image's class.
+    probabilities : array of shape (n_images, n_classes)
+    seconds : float
+        What the predictions took.
+
+    Examples
+    --------
     >>> result = Evaluation(np.array(["a", "b"]), np.array([0, 0, 1, 1]), np.eye(2)[[0, 0, 1, 0]], 0.1)
     >>> result.accuracy, result.most_confused()
     (0.75, [Confusion(truth='b', predicted='a', times=1)])
     """
 
     classes: np.ndarray
-    truth: np.ndarray  # (n,) codes into classes
-    probabilities: np.ndarray  # (n, n_classes)
+    truth: np.ndarray
+    probabilities: np.ndarray
     seconds: float
 
     @property
     def predicted(self) -> np.ndarray:
-        """Codes of the answers."""
+        """The number of the most likely class of each image."""
         return self.probabilities.argmax(axis=1)
 
     @property
     def accuracy(self) -> float:
-        """Share of right answers."""
+        """Share of images that were classified correctly."""
         return float((self.predicted == self.truth).mean())
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 % confidence interval of the accuracy (Wilson)."""
-        right = int((self.predicted == self.truth).sum())
-        low, high = binomtest(right, len(self.truth)).proportion_ci(method="wilson")
+        correct = int((self.predicted == self.truth).sum())
+        low, high = binomtest(correct, len(self.truth)).proportion_ci(method="wilson")
         return float(low), float(high)
 
     @property
     def confusion(self) -> np.ndarray:
-        """Counts, a row for each true class and a column for each answer."""
-        k = len(self.classes)
-        return np.bincount(self.truth * k + self.predicted, minlength=k * k).reshape(k, k)
+        """Numbers of images, a row per true class and a column per predicted class."""
+        return confusion_matrix(self.truth, self.predicted, labels=np.arange(len(self.classes)))
 
     @property
-    def class_accuracy(self) -> np.ndarray:
-        """Share of right answers in each class; NaN where a class has no image."""
+    def recall(self) -> np.ndarray:
+        """Share of each class's images that were classified correctly; NaN for a class without images."""
         counts = self.confusion
         with np.errstate(invalid="ignore"):
             return np.diag(counts) / counts.sum(axis=1)
 
     def most_confused(self, n: int = 5) -> list[Confusion]:
-        """The n most frequent mistakes, most frequent first."""
-        counts = self.confusion - np.diag(np.diag(self.confusion))
+        """Return the most frequent mistakes.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        list of Confusion
+            At most n, the most frequent first.
+        """
+        counts = self.confusion
+        np.fill_diagonal(counts, 0)
         order = np.argsort(-counts, axis=None, kind="stable")[:n]
         pairs = (np.unravel_index(i, counts.shape) for i in order)
         return [
@@ -80,14 +103,33 @@ class Evaluation:
 
 
 def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluation:
-    """Ask a model about labelled images; every label must be a class that it knows."""
-    codes = {str(name): code for code, name in enumerate(model.classes_)}  # "7" from a folder is the number 7
-    if strange := sorted(set(map(str, labels)) - set(codes)):
+    """Classify labelled images.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+        A fitted model.
+    images : sequence of paths or arrays
+    labels : array
+        A class of the model for each image; the text "7" is the number 7.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    DDLCNError
+        If a label is not a class of the model.
+    """
+    numbers = {str(name): number for number, name in enumerate(model.classes_)}
+    if unknown := sorted(set(map(str, labels)) - set(numbers)):
         raise DDLCNError(
-            f"class {strange[0]!r} is not one the model knows: it was trained on "
-            f"{', '.join(map(str, model.classes_[:5]))}{', …' if len(model.classes_) > 5 else ''}"
+            f"{unknown[0]!r} is not a class of this model, which was trained on "
+            f"{', '.join(map(str, model.classes_[:5]))}{', …' if len(model.classes_) > 5 else ''}: "
+            "remove its images, or extend the model"
         )
-    truth = np.array([codes[str(label)] for label in labels])
+    truth = np.array([numbers[str(label)] for label in labels])
     start = perf_counter()
     probabilities = model.predict_proba(images)
     return Evaluation(model.classes_, truth, probabilities, perf_counter() - start)

@@ -1,114 +1,142 @@
-"""What a preset stands for. One preset serves all data sets; nothing here is tuned to one of them."""
+"""Presets: ready-made lists of channels with deskewing, augmentation and C. Nothing here is tuned to one data set."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from math import inf
+from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from ddlcn import copies, deep
+from ddlcn.channel import Channel
 from ddlcn.errors import DDLCNError
-from ddlcn.layers.coding import LLCCoder, LocalityCoder
-from ddlcn.layers.network import Coder, Network
-from ddlcn.layers.pyramid import SpatialPyramid
+from ddlcn.layers.coding import LinearCoder, LocalityCoder
+from ddlcn.layers.dictionary import DictionaryLearning
+from ddlcn.layers.pooling import MeanGrid, SpatialPyramid
 from ddlcn.layers.sift import DenseSIFT
+from ddlcn.preprocessing.augmentation import check_policy
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The parameters of a `DDLCNClassifier` that it may leave to its preset."""
+class Preset:
+    """Channels, and what happens beside them; "auto" is chosen on held-out training images."""
 
-    descriptor: DenseSIFT
-    neighbors: tuple[int, ...] = (15, 10)
-    pyramid: tuple[int, ...] = (1, 2, 4)
-    coder: str = "exact"
-    beta: float = 0.01
-    min_channel: bool = False
-    power: float = 1.0
-    deep: float | str = 0.0
-    upright: bool | str = False
-    copies: str = "none"
-    C: float | str = 1.0
-    most_descriptors: int = 100_000  # that the dictionary of a class is learnt on
-    search: float = 1.0  # share of very many atoms that a descriptor is compared with
-    hard: bool = False  # of very many images, only those train that are hard at a glance
-
-    def check(self, n_layers: int) -> None:
-        """Raise on what cannot be."""
-        if self.copies not in ("cv", *copies.KINDS):
-            known = ", ".join(map(repr, copies.KINDS))
-            raise DDLCNError(f'copies={self.copies!r}: unknown; choose one of {known} or "cv"')
-        if self.upright not in (True, False, "cv"):
-            raise DDLCNError(f'upright={self.upright!r}: must be True, False or "cv"')
-        if self.deep != "cv" and (isinstance(self.deep, str) or not 0 <= self.deep <= deep.LONGEST):
-            raise DDLCNError(f'deep={self.deep!r}: must be a number from 0 to {deep.LONGEST:g}, or "cv"')
-        if self.deep != "cv" and self.deep and n_layers == 1:
-            raise DDLCNError(f"deep={self.deep}: there are no deeper atoms; set deeper_atoms, or deep=0")
-        if not self.power > 0:
-            raise DDLCNError(f"power={self.power}: must be positive; 1 leaves codes as they are")
-        if not len(self.neighbors):
-            raise DDLCNError("neighbors=(): give the number of nearest atoms for each layer, as in (15, 10)")
-        if self.coder not in ("exact", "llc"):
-            raise DDLCNError(f'coder={self.coder!r}: unknown; choose "exact" or "llc"')
-
-    def network(self, dictionaries: Sequence[np.ndarray], expand: bool) -> Network:
-        """The network of learnt dictionaries; a deep channel that is to be chosen is left out yet."""
-        return Network(
-            dictionaries,
-            [self._layer_coder(layer) for layer in range(len(dictionaries))],
-            SpatialPyramid(self.pyramid),
-            self.min_channel,
-            expand,
-            float(self.power),
-            0.0 if isinstance(self.deep, str) else float(self.deep),
-            self.search,
-        )
-
-    def _layer_coder(self, layer: int) -> Coder:
-        n_neighbors = self.neighbors[min(layer, len(self.neighbors) - 1)]
-        return LocalityCoder(n_neighbors, self.beta) if self.coder == "exact" else LLCCoder(n_neighbors)
+    channels: tuple[Channel, ...]
+    deskew: bool | str = "auto"
+    augmentation: str = "auto"
+    C: float | str = "auto"
 
 
-PRESETS = {
-    # the paper's settings, the authors' where it is silent; for β, which neither gives, a middle value; and a
-    # shorter step in images of less than 48 pixels, where the authors' leaves 9 patches of a digit
-    "paper": Settings(descriptor=DenseSIFT(min_steps=8)),
-    # chosen on held-out parts of training images (Extended Yale B, AR, MNIST, ten classes of Caltech-256)
-    "best": Settings(
-        descriptor=DenseSIFT(patch_size=(16, 24, 32), step=8, min_side=72, contrast_threshold=0.1),
-        neighbors=(30, 10),
-        pyramid=(1, 2, 4, 8),
-        beta=0.05,
-        min_channel=True,
+def paper(**dictionary: Any) -> Preset:
+    """The paper's network: one channel, `sift`, two layers, exact codes over 15 atoms, C = 1.
+
+    Settings are the paper's, and those of the authors' code where it is silent; for β, which neither gives, a
+    middle value. Images of less than 48 pixels have a shorter step, where the authors' leaves 9 patches of a digit.
+
+    Parameters
+    ----------
+    **dictionary
+        Parameters of `DictionaryLearning`, as in `atoms_per_class=30`.
+
+    Returns
+    -------
+    Preset
+    """
+    sift = Channel(
+        "sift",
+        DenseSIFT(min_steps=8),
+        LocalityCoder(15, beta=0.01),
+        SpatialPyramid((1, 2, 4)),
+        DictionaryLearning(**{"max_descriptors": 100_000} | dictionary),
+        deeper_coder=LocalityCoder(10, beta=0.01),
+    )
+    return Preset((sift,), deskew=False, augmentation="none", C=1.0)
+
+
+def best(**dictionary: Any) -> Preset:
+    """The default: `sift` at several sizes with minima beside maxima, `sift_grid`, and settings by selection.
+
+    Parameters
+    ----------
+    **dictionary
+        Parameters of `DictionaryLearning`, as in `atoms_per_class=30`.
+
+    Returns
+    -------
+    Preset
+    """
+    descriptor = DenseSIFT(patch_size=(16, 24, 32), step=8, min_side=72, contrast_threshold=0.1)
+    sift = Channel(
+        "sift",
+        descriptor,
+        LocalityCoder(30, beta=0.05),
+        SpatialPyramid((1, 2, 4, 8), minima=True),
+        DictionaryLearning(**dictionary),
+        deeper_coder=LocalityCoder(10, beta=0.05),
         power=0.5,
-        deep="cv",
-        upright="cv",
-        copies="cv",
-        C="cv",
-        most_descriptors=20_000,
-        search=0.1,
-        hard=True,
-    ),
-}
+    )
+    sift_grid = Channel(
+        "sift_grid", descriptor, LinearCoder(), MeanGrid(16), dictionary="sift", power=0.5, weight="auto"
+    )
+    return Preset((sift, sift_grid))
 
 
-def get_preset(name: str) -> Settings:
-    """The preset of that name.
+PRESETS = {"best": best, "paper": paper}
 
-    >>> get_preset("paper").pyramid
-    (1, 2, 4)
+
+def get_preset(name: str, **dictionary: Any) -> Preset:
+    """Return a preset by name.
+
+    Parameters
+    ----------
+    name : "best" or "paper"
+    **dictionary
+        Parameters of `DictionaryLearning`.
+
+    Returns
+    -------
+    Preset
+
+    Examples
+    --------
+    >>> get_preset("paper").C
+    1.0
     """
     if name not in PRESETS:
         raise DDLCNError(f"preset={name!r}: unknown; choose one of {', '.join(PRESETS)}")
-    return PRESETS[name]
+    return PRESETS[name](**dictionary)
 
 
-def settings_of(model: Any) -> Settings:
-    """The parameters of a classifier, and its preset's for those that are None, checked."""
-    given = {field.name: getattr(model, field.name, None) for field in fields(Settings)}
-    known = {name: value for name, value in given.items() if value is not None}
-    settings = replace(get_preset(model.preset), **known)
-    settings.check(1 + len(model.deeper_atoms))
+def settings_of(model: Any) -> Preset:
+    """Return the preset of a classifier with the parameters that are given in its place, checked.
+
+    Raises
+    ------
+    DDLCNError
+        If a parameter is invalid.
+    """
+    if model.backbone is not None:
+        raise DDLCNError(f"backbone={model.backbone!r}: this version has no frozen networks; leave it out")
+    dictionary = {name: getattr(model, name) for name in ("images_per_class", "atoms_per_class", "deeper_atoms")}
+    preset = get_preset(model.preset, **dictionary)
+    channels: Any = preset.channels if model.channels is None else model.channels
+    if not isinstance(channels, list | tuple) or not all(isinstance(channel, Channel) for channel in channels):
+        raise DDLCNError(f"channels={model.channels!r}: give a list of Channel, as list(presets.best().channels)")
+    names = [channel.name for channel in channels]
+    if not names or len(set(names)) < len(names):
+        raise DDLCNError(f"channels={names}: give at least one, each with a name of its own")
+    given = {name: getattr(model, name) for name in ("deskew", "augmentation", "C")}
+    settings = replace(
+        preset, channels=tuple(channels), **{name: value for name, value in given.items() if value != "auto"}
+    )
+    if settings.deskew not in (True, False, "auto"):
+        raise DDLCNError(f'deskew={settings.deskew!r}: must be True, False or "auto"')
+    if settings.deskew != "auto":
+        settings = replace(settings, deskew=bool(settings.deskew))  # also NumPy's, by GridSearchCV
+    if settings.C != "auto" and not (isinstance(settings.C, Real) and 0 < settings.C < inf):
+        raise DDLCNError(f'C={settings.C!r}: must be a positive number or "auto"')
+    check_policy(settings.augmentation)
+    if not (model.class_weight in (None, "balanced") or isinstance(model.class_weight, dict)):
+        raise DDLCNError(f'class_weight={model.class_weight!r}: must be None, "balanced" or a dict of class weights')
+    for channel in channels:
+        channel.check()
     return settings

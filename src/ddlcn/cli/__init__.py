@@ -1,6 +1,6 @@
-"""The command line: a file for each group of commands, and here the way in and every way out.
+"""The command line: a file for each group of commands, and here the entry point and every way that it ends.
 
-Whatever a user can mend ends in one line on standard error that names the thing and the remedy, exit code 2.
+An error that a user can fix ends in one line on standard error, which names the thing and the remedy; exit code 2.
 """
 
 import os
@@ -10,35 +10,34 @@ from importlib import import_module
 from typing import NoReturn
 
 from ddlcn.cli.interrupts import interruptible
+from ddlcn.cli.terminal import printable
 from ddlcn.errors import DDLCNError
-from ddlcn.memory import one_heap
 
-# A further file of commands is one more name here; it imports heavy things inside its commands only.
-GROUPS = ("learn", "predict", "info", "look", "bench", "serve")
+# A further file of commands is one more name here; it imports heavy modules inside its commands only.
+GROUPS = ("train", "predict", "explain", "info", "serve", "bench")
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run a command, by default the one that was typed."""
-    one_heap()
+    """Run a command, by default the one of this process."""
     try:
         with interruptible():
-            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # file names may be no Unicode
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # file names may not be Unicode
             from ddlcn.cli.app import app
 
             for group in GROUPS:
                 import_module(f"ddlcn.cli.{group}")
             code = app(args, prog_name="ddlcn", standalone_mode=False)
-            if code == 130:  # typer's word for Ctrl-C
+            if code == 130:  # typer returns this after Ctrl-C
                 raise KeyboardInterrupt
             sys.stdout.flush()
         sys.exit(code)
     except MemoryError:
         _fail("out of memory; use fewer --jobs, fewer images or fewer atoms")
     except BrokenPipeError:
-        _drop_output()
+        _discard_output()
         sys.exit(1)
     except OSError as error:
-        _drop_output()
+        _discard_output()
         what = repr(error.filename) if error.filename else "a file or standard output"
         _fail(f"can't use {what} ({error.strerror or error}); check permissions and the space on the disk")
     except DDLCNError as error:
@@ -52,13 +51,11 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 
 def _fail(message: str) -> NoReturn:
-    line = " ".join(message.split())  # and nothing that a terminal would obey
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
-    print("ddlcn:", shown, file=sys.stderr, flush=True)
+    print("ddlcn:", printable(" ".join(message.split())), file=sys.stderr, flush=True)
     sys.exit(2)
 
 
-def _drop_output() -> None:
-    """Send what is left of standard output nowhere, so that Python does not fail on it again when it ends."""
+def _discard_output() -> None:
+    """Discard what is left of standard output, so that Python does not fail on it again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

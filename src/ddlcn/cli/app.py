@@ -1,9 +1,13 @@
-"""The app that commands register with, and the model that they open."""
+"""The app that commands register with, and how they load a model or the packages of an extra."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ddlcn.errors import DDLCNError
 
 if TYPE_CHECKING:
     from ddlcn import DDLCNClassifier
@@ -36,7 +40,16 @@ def start(
 
 
 def load_model(path: Path, n_jobs: int = -1) -> "DDLCNClassifier":
-    """Read a model to be asked about images; what shape the rows of a matrix had is past."""
+    """Load a model that classifies image files, whatever it was trained on."""
     from ddlcn import DDLCNClassifier
 
     return DDLCNClassifier.load(path).set_params(n_jobs=n_jobs, image_shape=None)
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Say how to install a package that is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise DDLCNError(f"{error.name} is not installed; pip install 'ddlcn[{extra}]'") from None

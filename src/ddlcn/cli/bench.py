@@ -1,6 +1,7 @@
-"""The paper's experiments: `bench`, `bench-report`."""
+"""The paper's experiments: `bench`, `bench-report` (extra `lab`)."""
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -8,88 +9,57 @@ from typing import Annotated
 import typer
 
 from ddlcn.cli import options
-from ddlcn.cli.app import app
+from ddlcn.cli.app import app, needs_extra
 from ddlcn.cli.interrupts import interruptible
-
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder of the data sets.", show_default="$DDLCN_DATA or ~/.cache/ddlcn"),
-]
+from ddlcn_lab import options as lab
 
 
 @app.command()
 def bench(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="mnist, yaleb, yaleb-excluded, ar, caltech101, caltech256, digits or folder:PATH.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option("--out", help="Run directory: a new one, or one to go on with.")],
-    data: Data = None,
-    methods: Annotated[
-        str | None, typer.Option(help="Names, as in ddlcn,llc,ddlcn:beta=0.05.", show_default="ddlcn")
-    ] = None,
-    settings: Annotated[
-        str | None, typer.Option("--pq", help="As in 1-1,15-15,A-15.", show_default="the paper's")
-    ] = None,
-    t: Annotated[
-        str | None,
-        typer.Option("--t", help="Training images a class: 15,30 or 0.5 or all.", show_default="the paper's"),
-    ] = None,
-    splits: Annotated[int | None, typer.Option(help="Random splits.", show_default="the paper's")] = None,
-    grid: Annotated[str, typer.Option("--grid", help="table, curves, paper-curves or ablation.")] = "table",
-    leak: Annotated[
-        bool,
-        typer.Option(
-            "--leak-dictionary-images-from-test-set",
-            help="Also run each row with the paper's mistake, to see how much it inflates.",
-        ),
-    ] = False,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = None,
+    dataset: Annotated[str, lab.DATASET],
+    out: Annotated[Path, lab.OUT],
+    data: Annotated[Path | None, lab.DATA] = None,
+    methods: Annotated[str | None, lab.METHODS] = None,
+    settings: Annotated[str | None, lab.SETTINGS] = None,
+    t: Annotated[str | None, lab.T] = None,
+    splits: Annotated[int | None, lab.SPLITS] = None,
+    grid: Annotated[str, lab.GRID] = "table",
+    leak: Annotated[bool, lab.LEAK] = False,
+    seed: Annotated[int, options.SEED] = 0,
+    jobs: Annotated[int | None, options.JOBS] = None,
 ) -> None:
-    """Run a grid of experiments. Stop it when you like: the same command goes on where it was."""
-    from ddlcn.experiments.bench import bench as fill
-    from ddlcn.experiments.grid import make_grid
+    """Run a grid of experiments. If interrupted, run the same command again to resume."""
+    with needs_extra("lab"):
+        from ddlcn_lab.grid import make_grid
+        from ddlcn_lab.runner import bench as fill
 
-    asked = make_grid(dataset, grid, methods, settings, t, splits, seed, leak)
-    start, first, done, total = perf_counter(), None, 0, 0
-    with interruptible(lambda: f"the {done} rows are kept, the same command goes on"):
-        for done, total in fill(asked, out, data, jobs or -1):
-            first = done if first is None else first
-            left = (total - done) * (perf_counter() - start) / max(1, done - first)
-            _tell(f"{done} of {total} rows" + (f", {_duration(left)} left" if first < done < total else ""))
+        wanted = make_grid(dataset, grid, methods, settings, t, splits, seed, leak)
+        start, first, done, total = perf_counter(), None, 0, 0
+        with interruptible(lambda: f"{done} rows are kept, run the same command again to resume"):
+            for done, total in fill(wanted, out, data, jobs or -1):
+                first = done if first is None else first
+                left = timedelta(seconds=round((total - done) * (perf_counter() - start) / max(1, done - first)))
+                _tell(f"{done} of {total} rows" + (f", {left} left" if first < done < total else ""))
     typer.echo(f"{total} rows in {out}; see ddlcn bench-report {out}")
 
 
 @app.command("bench-report")
 def bench_report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories of ddlcn bench.")],
-    kind: Annotated[str, typer.Option("--format", help="terminal, markdown or html.")] = "terminal",
-    output: options.MaybeOutput = None,
-    data: Data = None,
-    as_json: options.Json = False,
+    runs: Annotated[list[Path], lab.RUNS],
+    kind: Annotated[str, lab.FORMAT] = "terminal",
+    output: Annotated[Path | None, options.OUTPUT] = None,
+    data: Annotated[Path | None, lab.DATA] = None,
+    as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
-    """The paper's tables and figures: ours, published, and the difference."""
-    from ddlcn.experiments.report import make_report
+    """Show tables and figures as in the paper: measured results, published ones, and their difference."""
+    with needs_extra("lab"):
+        from ddlcn_lab.report import make_report
 
-    text = make_report(runs, "json" if as_json else kind, output, data)
+        text = make_report(runs, "json" if as_json else kind, output, data)
     typer.echo(f"Wrote {output}" if output else text, nl=bool(output))
 
 
 def _tell(text: str) -> None:
-    """A line that replaces itself on a terminal, and stays in a log."""
+    """Show a line: on a terminal it replaces the one before."""
     end = "\r" if sys.stderr.isatty() else "\n"
     print(f"{text:<60}" if end == "\r" else text, end=end, file=sys.stderr, flush=True)
-
-
-def _duration(seconds: float) -> str:
-    """Hours, minutes and seconds.
-
-    >>> _duration(3725)
-    '1:02:05'
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

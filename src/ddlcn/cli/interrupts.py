@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command with one line that says what is kept, at whatever moment it comes."""
+"""Ctrl-C ends a command with one line that says what is kept, whenever it comes."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -10,15 +10,15 @@ from ddlcn.errors import DDLCNError
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-START_OVER = "nothing is half-written, run the command again to start over"
+START_OVER = "no incomplete file is left, run the same command again to start over"
 
 
 @contextmanager
 def interruptible(kept: Callable[[], str] = lambda: START_OVER) -> Iterator[None]:
-    """Turn Ctrl-C into an error; `kept` says what is left then.
+    """Turn Ctrl-C into an error; `kept` says what is kept then.
 
-    In a callback of the compiler of kernels Python can't raise, and ignores Ctrl-C; then the compiler fails,
-    for want of what the callback was to do.
+    In a callback of numba's compiler Python can't raise, and ignores Ctrl-C; then the compiler fails, because the
+    callback did not do its work.
     """
     ignored = False
 

@@ -1,11 +1,11 @@
-"""The arguments and options of commands, and how their values are read."""
+"""The arguments and options of commands, and how their values are parsed."""
 
 import os
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -14,20 +14,28 @@ from ddlcn.errors import DDLCNError
 Part = StrEnum("Part", ["train", "test"])
 Preset = StrEnum("Preset", ["best", "paper"])
 Coder = StrEnum("Coder", ["exact", "llc"])
-Copies = StrEnum("Copies", ["none", "moved", "bent", "mirrored", "cv"])
-Format = StrEnum("Format", ["table", "csv", "jsonl"])
+Deskew = StrEnum("Deskew", ["yes", "no", "auto"])
+Augmentation = StrEnum("Augmentation", ["none", "affine", "flip", "elastic", "auto"])
+ClassWeight = StrEnum("ClassWeight", ["none", "balanced"])
 
 
-def _option(*names: str, read: Callable[[str], Any], give: str, **more: Any) -> Any:
-    """An option whose text is read by a function, with what to give instead of text that can't be."""
+class _Kind(NamedTuple):
+    """A kind of values: its name in the help, its parser, and what to give instead of text that can't be parsed."""
 
-    def parse(text: str) -> Any:
-        try:
-            return read(text)
-        except ValueError:
-            raise typer.BadParameter(f"got {text!r}; give {give}") from None
+    metavar: str
+    parse: Callable[[str], Any]
+    give: str
 
-    return typer.Option(*names, parser=parse, **more)
+    def option(self, *names: str, **more: Any) -> Any:
+        """Return an option whose values are of this kind."""
+
+        def parser(text: str) -> Any:
+            try:
+                return self.parse(text)
+            except ValueError:
+                raise typer.BadParameter(f"got {text!r}; give {self.give}") from None
+
+        return typer.Option(*names, parser=parser, metavar=self.metavar, **more)
 
 
 def _count(text: str) -> int:
@@ -36,31 +44,61 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _counts(text: str) -> tuple[int, ...]:
-    return tuple(map(_count, text.split(",")))
+def _counts(text: str, most: int | None = None) -> tuple[int, ...]:
+    found = tuple(map(_count, text.split(",")))
+    if most and len(found) > most:
+        raise ValueError
+    return found
 
 
-def _between(text: str, low: float, high: float) -> float:
+def _between(text: str, low: float = 0, high: float = float("inf")) -> float:
     if not low < float(text) < high:
         raise ValueError
     return float(text)
 
 
-def _length(text: str) -> float:
-    if not 0 <= float(text) <= 1e6:
-        raise ValueError
-    return float(text)
+def _or_auto(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: text if text == "auto" else parse(text)
 
 
-def _whether(text: str) -> bool | str:
-    if text not in ("yes", "no", "cv"):
-        raise ValueError
-    return text if text == "cv" else text == "yes"
+def parse_channels(text: str) -> dict[str, float | str | None]:
+    """Return the weights in a text like `sift,sift_grid=0.5`; raise ValueError if it is none.
+
+    >>> parse_channels("sift,sift_grid=0.5")
+    {'sift': None, 'sift_grid': 0.5}
+    """
+    found = {}
+    for part in text.split(","):
+        name, equals, weight = part.partition("=")
+        if not name or name in found:
+            raise ValueError
+        found[name] = _or_auto(_between)(weight) if equals else None
+    return found
+
+
+_CHANNELS = _Kind("NAME[=WEIGHT],…", parse_channels, "names with or without weights above 0, as in sift,sift_grid=0.5")
+_COUNT_OR_FRACTION = _Kind(
+    "N|FRACTION",
+    lambda text: _between(text, high=1) if "." in text else _count(text),
+    "a whole number from 1, or a fraction between 0 and 1",
+)
+_COUNT_ALL_OR_AUTO = _Kind(
+    "N|all|auto",
+    _or_auto(lambda text: None if text in ("A", "all") else _count(text)),
+    "a whole number from 1, all or auto",
+)
+_COUNT_OR_AUTO = _Kind("N|auto", _or_auto(_count), "a whole number from 1, or auto")
+_ATOMS = _Kind(
+    "N,…|none", lambda text: () if text == "none" else _counts(text), "whole numbers from 1, as in 64,32, or none"
+)
+_LAYERS = _Kind("N", lambda text: (64,) * (_count(text) - 1), "a whole number from 1")
+_NEIGHBORS = _Kind("N[,N]", partial(_counts, most=2), "one or two whole numbers from 1, as in 15,10")
+_POSITIVE_OR_AUTO = _Kind("X|auto", _or_auto(_between), "a positive number, or auto")
 
 
 def _writable(path: Path | None) -> Path | None:
     if path is not None:
-        from ddlcn.model_file import check_writable
+        from ddlcn.persistence.atomic import check_writable
 
         check_writable(path)  # now, not after long work
     return path
@@ -70,200 +108,78 @@ def _folder(path: Path | None) -> Path | None:
     if path is not None:
         home = next(place for place in (path, *path.absolute().parents) if place.exists())
         if not (home.is_dir() and os.access(home, os.W_OK)):
-            raise DDLCNError(
-                f"can't make {str(path)!r}: {str(home)!r} is no folder to write to; name another"
-            )
+            why = f"{str(home)!r} is not a folder that can be written to; name another"
+            raise DDLCNError(f"can't make {str(path)!r}: {why}")
     return path
 
 
-Data = Annotated[
-    Path,
-    typer.Argument(metavar="DATA", help="A folder per class, a .csv of path,label, IDX files or an .npz."),
-]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model made by ddlcn train.")]
-Output = Annotated[Path, typer.Option("--output", "-o", callback=_writable, help="Write to this file.")]
-MaybeOutput = Annotated[
-    Path | None, typer.Option("--output", "-o", callback=_writable, help="Write to this file.")
-]
-Report = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", callback=_folder, metavar="DIR", help="Write a page about the test to this folder."
-    ),
-]
-TrainData = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DATA",
-        help="The training images, to look for duplicates among them and for the patches nearest to atoms.",
-    ),
-]
-LearningCurve = Annotated[
-    bool,
-    typer.Option("--learning-curve", help="Train on fewer images too, for a curve in the report."),
-]
-Work = Annotated[
-    str | None,
-    typer.Option(
-        "--work",
-        metavar="DIR",
-        help="Keep finished work in this folder or fsspec path, also in the end, for the next training.",
-        show_default="OUTPUT.work until the model is written",
-    ),
-]
-WorkOf = Annotated[
-    str, typer.Option("--work", metavar="DIR", help="What was given as --work when MODEL was trained.")
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Work on a Dask cluster, whose workers must find DATA and --work where this machine does.",
-    ),
-]
-Seed = Annotated[
-    int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same result.")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_default="all cores")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse broken images rather than skip them.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
-ThePart = Annotated[Part, typer.Option("--part", help="Which part of IDX files or an .npz that has two.")]
-TheFormat = Annotated[
-    Format | None,
-    typer.Option("--format", help="How to write.", show_default="table on a terminal, else csv"),
-]
-TrainPerClass = Annotated[
-    Any,
-    _option(
-        *("--train-per-class", "-t"),
-        read=lambda text: _between(text, 0, 1) if "." in text else _count(text),
-        give="a whole number from 1, or a fraction between 0 and 1",
-        metavar="N|FRACTION",
-        help="Train on so many images of each class, or that fraction, and test on the rest.",
-        show_default="all, none to test",
-    ),
-]
+def _work_of_training(address: str) -> str:
+    if "://" not in address and not os.path.isdir(address):
+        raise DDLCNError(f"--work {address!r}: does not exist; give the folder that was used with ddlcn train --work")
+    return address
 
-# ------------------------------------------------------------------------------------------------- network
 
-_network = partial(_option, rich_help_panel="Network")
+DATA = typer.Argument(metavar="DATA", help="A folder per class, a .csv file of path,label, IDX files or an .npz file.")
+MODEL = typer.Argument(metavar="MODEL", help="A model file of ddlcn train.")
+OUTPUT = typer.Option("--output", "-o", callback=_writable, help="File to write.")
+REPORT = typer.Option("--report", callback=_folder, metavar="DIR", help="Folder for an HTML report about the test.")
+TRAIN_DATA = typer.Option(metavar="DATA", help="Training images, for duplicates and nearest patches in the report.")
+LEARNING_CURVE = typer.Option("--learning-curve", help="Add a learning curve to the report.")
+WORK = typer.Option(
+    "--work",
+    metavar="DIR",
+    help="Work folder or fsspec address, which is kept for ddlcn extend and for later trainings.",
+    show_default="OUTPUT.work until the model is written",
+)
+WORK_OF_TRAINING = typer.Option(
+    "--work", callback=_work_of_training, metavar="DIR", help="The --work folder that MODEL was trained with."
+)
+SCHEDULER = typer.Option(
+    metavar="ADDRESS", help="Dask scheduler; its workers must see DATA and --work under the same paths."
+)
+SEED = typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same result.")
+JOBS = typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_default="all cores")
+STRICT = typer.Option("--strict", help="Stop at a broken image instead of skipping it.")
+JSON = typer.Option("--json", help="Print one JSON object instead.")
+PART = typer.Option(help="Which part of IDX files or an .npz file that has two.")
+TRAIN_PER_CLASS = _COUNT_OR_FRACTION.option(
+    *("--train-per-class", "-t"),
+    help="Train on this number, or fraction, of images per class, and test on the others.",
+    show_default="all images, no test",
+)
 
-ThePreset = Annotated[
-    Preset, typer.Option("--preset", help="Decides what is not given.", rich_help_panel="Network")
-]
-ImagesPerClass = Annotated[
-    Any,
-    _network(
-        *("--images-per-class", "-p"),
-        read=lambda text: None if text in ("A", "all") else _count(text),
-        give="a whole number from 1, or all",
-        metavar="N|all",
-        help="Images of each class that its dictionary is learnt from.",
-    ),
-]
-AtomsPerClass = Annotated[
-    Any,
-    _network(
-        *("--atoms-per-class", "-q"),
-        read=_count,
-        give="a whole number from 1",
-        metavar="N",
-        help="Atoms of the first dictionary for each class.",
-    ),
-]
-DeeperAtoms = Annotated[
-    Any,
-    _network(
-        "--deeper-atoms",
-        read=lambda text: () if text == "none" else _counts(text),
-        give="whole numbers from 1, as in 64,32, or none",
-        metavar="N,…|none",
-        help="Atoms of layers 2, 3, …; none is one layer.",
-    ),
-]
-Layers = Annotated[
-    Any,
-    _network(
-        "--layers",
-        read=lambda text: (64,) * (_count(text) - 1),
-        give="a whole number from 1",
-        metavar="N",
-        help="So many layers, the deeper ones of 64 atoms each: short for --deeper-atoms.",
-        show_default="2",
-    ),
-]
-Neighbors = Annotated[
-    Any,
-    _network(
-        "--neighbors",
-        read=_counts,
-        give="whole numbers from 1, as in 15,10",
-        metavar="N,…",
-        help="Nearest atoms in a code, for each layer.",
-        show_default="by preset",
-    ),
-]
-TheCoder = Annotated[
-    Coder | None,
-    typer.Option(
-        "--coder",
-        help="Eq. 5 exactly, or LLC's closed form.",
-        rich_help_panel="Network",
-        show_default="by preset",
-    ),
-]
-Beta = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        metavar="X",
-        help="Price of far atoms (exact coder).",
-        rich_help_panel="Network",
-        show_default="by preset",
-    ),
-]
-Deep = Annotated[
-    Any,
-    _network(
-        "--deep",
-        read=lambda text: text if text == "cv" else _length(text),
-        give="a number from 0 to 1e6, or cv",
-        metavar="X|cv",
-        help="Length of the deep channel beside pooled codes; cv tries some on images held out.",
-        show_default="by preset",
-    ),
-]
-Upright = Annotated[
-    Any,
-    _network(
-        "--upright",
-        read=_whether,
-        give="yes, no or cv",
-        metavar="yes|no|cv",
-        help="Stand figures on plain ground upright; cv asks images held out.",
-        show_default="by preset",
-    ),
-]
-TheCopies = Annotated[
-    Copies | None,
-    typer.Option(
-        "--copies",
-        help="Copies of the images to train on beside them; cv asks images held out, and bends hard figures.",
-        rich_help_panel="Network",
-        show_default="by preset",
-    ),
-]
-C = Annotated[
-    Any,
-    _network(
-        "--C",
-        read=lambda text: text if text == "cv" else _between(text, 0, float("inf")),
-        give="a positive number, or cv",
-        metavar="X|cv",
-        help="Weight of errors in the SVM; cv chooses it by cross-validation.",
-        show_default="by preset",
-    ),
-]
+# --------------------------------------------------------------------------------------------------- model
+
+_PANEL: dict[str, Any] = {"rich_help_panel": "Model"}
+_FROM_PRESET: dict[str, Any] = _PANEL | {"show_default": "from the preset"}
+
+PRESET = typer.Option(help="Default values for all options that you leave out, and for auto.", **_PANEL)
+CHANNELS = _CHANNELS.option(
+    help="Channels of the preset to use, with their weights, as in sift,sift_grid=0.5.",
+    show_default="all of the preset",
+    **_PANEL,
+)
+IMAGES_PER_CLASS = _COUNT_ALL_OR_AUTO.option(
+    "--images-per-class", "-p", help="Images per class that its dictionary is learnt from.", **_PANEL
+)
+ATOMS_PER_CLASS = _COUNT_OR_AUTO.option(
+    "--atoms-per-class", "-q", help="Atoms per class in the first dictionary.", **_PANEL
+)
+DEEPER_ATOMS = _ATOMS.option(help="Atoms of layers 2, 3, …; none is one layer.", **_PANEL)
+LAYERS = _LAYERS.option(
+    help="Number of layers; each deeper layer has 64 atoms. Short for --deeper-atoms.", show_default="2", **_PANEL
+)
+NEIGHBORS = _NEIGHBORS.option(help="Nearest atoms in a code of sift: in layer 1, and in deeper layers.", **_FROM_PRESET)
+CODER = typer.Option(help="Codes of sift: Eq. 5 solved exactly, or LLC.", **_FROM_PRESET)
+BETA = typer.Option(min=0, metavar="X", help="Price of far atoms (exact coder).", **_FROM_PRESET)
+DESKEW = typer.Option(
+    help="Deskew and scale a foreground on a uniform background. auto: preset best chooses on held-out images.",
+    **_PANEL,
+)
+AUGMENTATION = typer.Option(
+    help="Augmented copies to train on. auto: best chooses none, affine or flip on held-out images.", **_PANEL
+)
+C = _POSITIVE_OR_AUTO.option(
+    "--C", help="Weight of errors in the SVM. auto: preset best chooses on held-out images.", **_PANEL
+)
+CLASS_WEIGHT = typer.Option(help="balanced: all classes count alike, however many images they have.", **_PANEL)

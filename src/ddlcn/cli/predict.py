@@ -1,4 +1,4 @@
-"""Label images: `predict`. Answers are written as they come, a chunk of images at a time."""
+"""Classify images: `predict`. Predictions are written as they come, a chunk of images at a time."""
 
 import csv
 import io
@@ -6,7 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,41 +17,44 @@ from rich.text import Text
 
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
-from ddlcn.cli.options import Format
-from ddlcn.cli.terminal import console, printable, progress
+from ddlcn.cli.terminal import console, printable
 from ddlcn.errors import ImageError
-from ddlcn.progress import Listener
+from ddlcn.execution.progress import Listener, progress_bars
 
 if TYPE_CHECKING:
     from ddlcn import DDLCNClassifier
 
+Format = StrEnum("Format", ["table", "csv", "jsonl"])
 _IMAGES_AT_ONCE = 64
 Row = dict[str, Any]  # path, label, probability, label_2, probability_2, …, error; None where there is none
 
 
 @app.command()
 def predict(
-    model: options.Model,
+    model: Annotated[Path, options.MODEL],
     images: Annotated[
         list[str],
-        typer.Argument(metavar="IMAGES...", help="Files, folders, or - for a list on standard input."),
+        typer.Argument(metavar="IMAGES...", help="Files, folders, or - for a list of paths on standard input."),
     ],
-    output: options.MaybeOutput = None,
-    format: options.TheFormat = None,
-    top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K likeliest labels.")] = 1,
-    jobs: options.Jobs = None,
-    strict: options.Strict = False,
+    output: Annotated[Path | None, options.OUTPUT] = None,
+    format: Annotated[
+        Format | None, typer.Option(help="Format of the output.", show_default="table on a terminal, else csv")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K most likely labels.")] = 1,
+    jobs: Annotated[int | None, options.JOBS] = None,
+    strict: Annotated[bool, options.STRICT] = False,
 ) -> None:
-    """Say what images show."""
+    """Classify images."""
     from ddlcn import find_images
-    from ddlcn.model_file import write_atomically
+    from ddlcn.persistence.atomic import write_atomically
 
-    judge = load_model(model, jobs or -1)
+    classifier = load_model(model, jobs or -1)
     paths, _ = find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
     on_screen = output is None and sys.stdout.isatty()
     broken: list[Row] = []
-    with progress(not on_screen) as tell:
-        chunks = _answers(judge, paths, min(top, len(judge.classes_)), strict, broken, tell)
+    with progress_bars(not on_screen) as tell:
+        most = min(top, len(classifier.classes_))
+        chunks = _predictions(classifier, paths, most, strict, broken, tell)
         text = _WRITERS[format or (Format.table if on_screen else Format.csv)](chunks)
         if output:
             write_atomically(output, "".join(text).encode(errors="backslashreplace"))
@@ -60,14 +65,14 @@ def predict(
 
 
 def _listed() -> list[str]:
-    """The paths on standard input, one a line."""
+    """The paths on standard input, one per line."""
     return [path for path in os.fsdecode(sys.stdin.buffer.read()).splitlines() if path]
 
 
-def _answers(
+def _predictions(
     model: "DDLCNClassifier", paths: list[str], top: int, strict: bool, broken: list[Row], tell: Listener
 ) -> Iterator[list[Row]]:
-    """Rows for the images, those that can't be read with the reason and also in `broken`."""
+    """Rows for images; those of images that can't be read have the reason, and are in `broken` too."""
     from joblib import Parallel, delayed
 
     from ddlcn.images import check_image
@@ -83,13 +88,12 @@ def _answers(
         if strict and broken:
             raise ImageError(f"{broken[0]['path']!r} {broken[0]['error']}")
         good = [row for row in rows if not row["error"]]
-        answers = model.predict_proba([row["path"] for row in good]) if good else ()
-        for row, probabilities in zip(good, answers, strict=True):
-            for (label, probability), code in zip(
-                ranks, (-probabilities).argsort(kind="stable"), strict=False
-            ):
-                row[label] = model.classes_[code].item()
-                row[probability] = round(float(probabilities[code]), 6)
+        found = model.predict_proba([row["path"] for row in good]) if good else ()
+        for row, probabilities in zip(good, found, strict=True):
+            order = (-probabilities).argsort(kind="stable")
+            for (label, probability), number in zip(ranks, order, strict=False):
+                row[label] = model.classes_[number].item()
+                row[probability] = round(float(probabilities[number]), 6)
         yield rows
 
 
@@ -117,7 +121,7 @@ def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
         head = {name: name for name in rows[0]} | {"error": ""}
         cells = [head, *({name: _cell(value) for name, value in row.items()} for row in rows)]
         first = not widths
-        # columns only grow, so that chunks stand under each other
+        # columns never become narrower, so that chunks are aligned
         widths = {name: max(widths.get(name, 0), *(cell_len(row[name]) for row in cells)) for name in head}
         with out.capture() as text:
             for row in cells[not first :]:

@@ -1,4 +1,4 @@
-"""What `demo`, `train` and `evaluate` found, as one JSON object or as something to look at."""
+"""What `demo`, `train`, `extend` and `evaluate` found: one JSON object, or text for the terminal."""
 
 import platform
 from importlib.metadata import version
@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from ddlcn.cli.terminal import console, in_seconds, printable, show_json
+from ddlcn.cli.terminal import console, printable, show_json
+from ddlcn.description import describe, selection_sentences
 
 if TYPE_CHECKING:
     from ddlcn import DDLCNClassifier, ImageSet
@@ -28,19 +29,14 @@ def summary(
     output: Path | None = None,
     report: Path | None = None,
 ) -> dict[str, Any]:
-    """Everything there is to tell, in JSON's types; accuracy is None if nothing was tested."""
+    """Return all results in JSON's types; accuracy is None if nothing was tested."""
     result: dict[str, Any] = {
         "accuracy": None,
         "interval": None,
-        "n_train": model.n_train_,
-        "picked_from": model.picked_from_,
-        "deep": model.network_.deep,
-        "upright": model.descriptor_.upright is not None,
-        "copies": model.copies_,
         "n_test": 0,
+        **describe(model),
         "seconds": seconds,
         "timings": dict(timings),
-        "classes": model.classes_.tolist(),
         "per_class": [],
         "most_confused": [],
         "model": output and str(output),
@@ -53,12 +49,12 @@ def summary(
     }
     if tested:
         counts = tested.confusion.sum(axis=1).tolist()
-        rows = zip(result["classes"], tested.class_accuracy.tolist(), counts, strict=True)
+        rows = zip(result["classes"], tested.recall.tolist(), counts, strict=True)
         result |= {
             "accuracy": tested.accuracy,
             "interval": tested.interval,
             "n_test": len(tested.truth),
-            "per_class": [{"label": label, "accuracy": a, "n_test": n} for label, a, n in rows if n],
+            "per_class": [{"label": label, "recall": r, "n_test": n} for label, r, n in rows if n],
             "most_confused": [pair._asdict() for pair in tested.most_confused()],
         }
         result["timings"]["testing"] = tested.seconds
@@ -72,37 +68,44 @@ def show(result: dict[str, Any], as_json: bool) -> None:
     _show_skipped(console(stderr=True), result["skipped"])
     out = console()
     if result["accuracy"] is None:
-        classes = f"{len(result['classes'])} classes"
-        out.print(f"Trained on {trained_on(result)} of {classes}{_copies(result)}", style="bold")
-        out.print("To know how good it is, hold images out with --train-per-class, or use ddlcn evaluate")
+        out.print(f"Trained on {trained_on(result)} of {len(result['classes'])} classes", style="bold")
+        out.print("To measure the accuracy, hold images out with --train-per-class, or use ddlcn evaluate")
     else:
         _show_accuracy(out, result)
         _show_classes(out, result["per_class"])
         _show_confusions(out, result["most_confused"])
-    out.print(in_seconds(result["timings"] | {"all": result["seconds"]}), style="dim")
+    for sentence in selection_sentences(result["selection"]):
+        out.print(printable(sentence), style="dim")
+    timings = result["timings"] | {"all": result["seconds"]}
+    out.print(" · ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items()), style="dim")
     for written in filter(None, (result["model"], result["report"])):
         out.print(f"Wrote {printable(written)}")
     return None
+
+
+def trained_on(facts: dict[str, Any]) -> str:
+    """Return the number of training images and their augmentation, as text."""
+    augmentation = "" if facts["augmentation"] == "none" else f" (augmentation: {facts['augmentation']})"
+    return f"{facts['n_train']:,} images{augmentation}"
 
 
 def _show_accuracy(out: Console, result: dict[str, Any]) -> None:
     low, high = result["interval"]
     out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
     out.print(f"  95% interval {low:.2%} to {high:.2%}")
-    seen = f"{trained_on(result)}{_copies(result)}"
-    out.print(f"trained on {seen}, tested on {result['n_test']}\n", style="dim")
+    out.print(f"trained on {trained_on(result)}, tested on {result['n_test']:,}\n", style="dim")
 
 
 def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
-    """A line for each class; of very many, only the worst."""
+    """A line per class; of very many classes, the worst."""
     if len(per_class) > _CLASSES_SHOWN:
-        per_class = sorted(per_class, key=lambda row: row["accuracy"])[:_CLASSES_SHOWN]
-        out.print(f"The {_CLASSES_SHOWN} worst classes (--json lists all)", style="dim")
-    table = Table("class", "", "accuracy", "images", box=None, pad_edge=False, header_style="dim")
+        per_class = sorted(per_class, key=lambda row: row["recall"])[:_CLASSES_SHOWN]
+        out.print(f"The {_CLASSES_SHOWN} classes with the lowest recall (--json lists all)", style="dim")
+    table = Table("class", "", "recall", "images", box=None, pad_edge=False, header_style="dim")
     table.columns[2].justify = table.columns[3].justify = "right"
     for row in per_class:
-        bar = ProgressBar(1, row["accuracy"], width=24, complete_style="green", finished_style="green")
-        table.add_row(printable(row["label"]), bar, f"{row['accuracy']:.1%}", str(row["n_test"]))
+        bar = ProgressBar(1, row["recall"], width=24, complete_style="green", finished_style="green")
+        table.add_row(printable(row["label"]), bar, f"{row['recall']:.1%}", str(row["n_test"]))
     out.print(table)
     out.print()
 
@@ -110,7 +113,7 @@ def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
 def _show_confusions(out: Console, pairs: list[dict[str, Any]]) -> None:
     for pair in pairs:
         truth, predicted = printable(pair["truth"]), printable(pair["predicted"])
-        out.print(f"{truth} taken for {predicted}, {pair['times']} ×")
+        out.print(f"{truth} classified as {predicted}, {pair['times']} ×")
     out.print("" if pairs else "No mistakes\n")
 
 
@@ -121,13 +124,3 @@ def _show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
         out.print(f"  {printable(image['path'])} {printable(image['reason'])}")
     if len(skipped) > _SKIPPED_SHOWN:
         out.print(f"  and {len(skipped) - _SKIPPED_SHOWN} more (--json lists all)")
-
-
-def trained_on(facts: dict[str, Any]) -> str:
-    """How many images trained, and of how many they are the hardest."""
-    n_train, picked_from = facts["n_train"], facts["picked_from"]
-    return f"{n_train:,} images" if picked_from is None else f"hardest {n_train:,} of {picked_from:,} images"
-
-
-def _copies(result: dict[str, Any]) -> str:
-    return "" if result["copies"] == "none" else f", copies: {result['copies']}"

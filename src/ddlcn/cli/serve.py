@@ -1,49 +1,46 @@
-"""A model on the web: `serve`."""
+"""A model as a web page and a JSON API: `serve`."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ddlcn.cli import options
-from ddlcn.cli.app import app, load_model
+from ddlcn.cli.app import app, load_model, needs_extra
 from ddlcn.cli.terminal import console, printable
 from ddlcn.errors import DDLCNError
 
 
 @app.command()
 def serve(
-    model: options.Model,
+    model: Annotated[Path, options.MODEL],
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Listen here; beyond this machine a token is needed.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; other machines need a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 is any free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 is any free port.")] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
             envvar="DDLCN_TOKEN",
-            help="What clients must send.",
-            show_default="made up if needed",
+            help="The token that clients must send.",
+            show_default="a random one if needed",
         ),
     ] = None,
-    jobs: options.Jobs = None,
+    jobs: Annotated[int | None, options.JOBS] = None,
 ) -> None:
-    """Show what a model sees on a page in the browser, with a JSON API beside it."""
-    if token is not None and not (
-        len(token) >= 8 and token.isascii() and token.isprintable() and " " not in token
-    ):
+    """Serve a model: a page for the browser that classifies and explains images, and a JSON API."""
+    if token is not None and not (len(token) >= 8 and token.isascii() and token.isprintable() and " " not in token):
         raise DDLCNError("--token: give 8 or more letters, digits and signs without spaces")
-    judge = load_model(model)
-    try:
+    classifier = load_model(model)
+    with needs_extra("serve"):
         from ddlcn.serve import serve
-    except ModuleNotFoundError as error:
-        raise DDLCNError(f"{error.name} is not installed; pip install 'ddlcn[serve]'") from None
 
     def tell(address: str) -> None:
         out = console()
         out.print(f"{printable(model.stem)} is at {address}")
-        out.print("The API is described at /docs. Ctrl-C ends it.", style="dim")
+        out.print("The API is described at /docs. Stop the server with Ctrl-C.", style="dim")
 
     threads = jobs or os.cpu_count() or 1
-    serve(judge, name=model.stem, host=host, port=port, token=token, threads=threads, tell=tell)
+    serve(classifier, name=model.stem, host=host, port=port, token=token, threads=threads, tell=tell)

@@ -8,16 +8,21 @@ reason.
 from ddlcn.images.decode import MAX_PIXELS, check_image, decode_file, read_colour, read_grey, value_range
 from ddlcn.images.files import find_images
 from ddlcn.images.imageset import ImageSet
+from ddlcn.images.inputs import absolute, as_images, canonical_order, take
 from ddlcn.images.load import load_images
 
 __all__ = [
     "MAX_PIXELS",
     "ImageSet",
+    "absolute",
+    "as_images",
+    "canonical_order",
     "check_image",
     "decode_file",
     "find_images",
     "load_images",
     "read_colour",
     "read_grey",
+    "take",
     "value_range",
 ]

@@ -5,7 +5,6 @@ import math
 import os
 import re
 import struct
-import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -34,10 +33,8 @@ def idx_in(folder: Path, part: str | None) -> Path | None:
     found = [entry for entry in folder.iterdir() if IDX_NAME.search(entry.name) and is_ours(entry, root)]
     names = sorted((file.name for file in found if file.is_file()), reverse=True)
     files = list({name.removesuffix(".gz"): name for name in names}.values())  # plain before gzipped
-    if part or len(files) > 1:
-        chosen = [name for name in files if any(word in name for word in PARTS[part or "train"])]
-    else:
-        chosen = files
+    words = PARTS[part or "train"] if part or len(files) > 1 else ("",)
+    chosen = [name for name in files if any(word in name for word in words)]
     if files and len(chosen) != 1:
         raise DDLCNError(f"{str(folder)!r} holds {', '.join(sorted(files))}; name the one file to load")
     return folder / chosen[0] if files else None
@@ -92,26 +89,17 @@ def read_npz(path: Path, part: str | None) -> ImageSet:
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             wanted = [next((n for n in names if n in file), names[0]) for names in NPZ_NAMES[part or "train"]]
-            for name, ndim in zip(wanted, (3, 1), strict=True):
-                member = _member(file.zip, name)
+            members = [file.zip.getinfo(f"{name}.npy") for name in wanted]
+            for member, ndim in zip(members, (3, 1), strict=True):
                 _check_growth(path, member.file_size, member.compress_size, ndim)
-            images, labels = (file[name] for name in wanted)
-    except KeyError as error:
-        raise DDLCNError(f"{str(path)!r}: {error.args[0]}; name its arrays images and labels") from None
+            images, labels = (file[member.filename] for member in members)
     except DDLCNError:
         raise
     except Exception as error:  # numpy, zipfile and zlib each raise their own on damaged files
         what = " ".join(f"{error or type(error).__name__}".split())[:200]
-        raise DDLCNError(f"{str(path)!r} can't be read ({what}); write it by numpy.savez") from None
+        remedy = "write it by numpy.savez, with arrays images and labels"
+        raise DDLCNError(f"{str(path)!r} can't be read ({what}); {remedy}") from None
     return _image_set(path, images, labels)
-
-
-def _member(file: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """The entry that NumPy takes for an array of that name."""
-    found = file.NameToInfo.get(name) or file.NameToInfo.get(f"{name}.npy")
-    if found is None:
-        raise KeyError(f"{name} is not a file in the archive")
-    return found
 
 
 def _image_set(path: Path, images: NDArray[Any], labels: NDArray[Any]) -> ImageSet:

@@ -23,7 +23,7 @@ MAX_BYTES = 1 << 30  # of a file
 MAX_PIECES = 100_000  # reads of a header, segments of a JPEG, strips of a TIFF
 MAX_LAYERS = 8  # times that the strips of a TIFF may cover it: once for each channel
 MAX_SCANS = 100  # of a JPEG, as in libtiff; a scan of 42 bytes can cost a pass over all pixels
-BOMB = "(a decompression bomb?); save it anew or remove it"
+BOMB = "(a decompression bomb?); save it again or remove it"
 JPEG_MARKER = re.compile(rb"\xff[\xc0-\xcf\xd9-\xfe]")  # those that have a length, and the end
 STRIP_TAGS = (273, 279, 324, 325)  # offsets and lengths of a TIFF's strips and tiles
 BLOCK = 1 << 20  # bytes searched at a time
@@ -32,7 +32,7 @@ BLOCK = 1 << 20  # bytes searched at a time
 def open_safely(reader: Callable[[Any], Image], file: BinaryIO, max_pixels: int = MAX_PIXELS) -> Image:
     """Return what a reader of Pillow's makes of a file's header, or raise an ImageError without its name."""
     if file.seek(0, os.SEEK_END) > MAX_BYTES:
-        raise ImageError(f"has over {MAX_BYTES >> 20} MB; save it anew, smaller, or remove it")
+        raise ImageError(f"has over {MAX_BYTES >> 20} MB; save it smaller, or remove it")
     if reader is TiffImageFile:
         _check_strips(file)
     file.seek(0)
@@ -66,12 +66,11 @@ class _Pieces:
 def _check_size(image: Image, max_pixels: int) -> None:
     width, height = image.size
     if width * height > max_pixels or max(width, height) > MAX_SIDE:
-        limit = f"{max_pixels // 10**6} million, and of {MAX_SIDE:,} a side"
+        limit = f"{max_pixels // 10**6} million, and of {MAX_SIDE:,} per side"
         size = f"{width} x {height} pixels, over the limit of {limit}"
         raise ImageError(f"has {size} (a decompression bomb?); shrink it or remove it")
-    covered = 0
-    for _, (left, top, right, bottom), *_ in getattr(image, "tile", ()):
-        covered += (right - left) * (bottom - top)
+    boxes = (tile[1] for tile in getattr(image, "tile", ()))
+    covered = sum((right - left) * (bottom - top) for left, top, right, bottom in boxes)
     if covered > MAX_LAYERS * width * height:
         raise ImageError(f"has strips that cover it over {MAX_LAYERS} times {BOMB}")
 

@@ -8,8 +8,9 @@ decoding is the same in every thread.
 """
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -56,6 +57,15 @@ def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> 
         The black and the white of arrays that are not boolean, uint8 or uint16; see :func:`value_range`.
         Pixels outside it land outside [0, 1], unclipped. Files know their own range.
 
+    Returns
+    -------
+    2-D array, float32
+
+    Raises
+    ------
+    ImageError
+        If it is no image, or can't be read.
+
     Examples
     --------
     >>> read_grey(np.array([[[255, 0, 0], [255, 255, 255]]], dtype=np.uint8)).round(3).tolist()
@@ -101,37 +111,43 @@ def value_range(images: Iterable[Any]) -> tuple[float, float]:
     >>> value_range([np.array([[0.2, 0.9]])])
     (0.0, 1.0)
     """
-    low, high = 0.0, 1.0
     ends = []
     for number, image in enumerate(images):
         if isinstance(image, str | os.PathLike):
             continue
-        pixels = _as_array(image)
+        pixels = as_array(image)
         if pixels.dtype.str[1:] not in WHITE and pixels.dtype.kind in "iuf" and pixels.size:
             ends += [float(pixels.min()), float(pixels.max())]
             if not np.isfinite(ends[-2:]).all():
                 raise ImageError(f"image number {number} {NOT_FINITE}")
-    if ends and (min(ends) < low or max(ends) > high):
-        low, high = min(ends), max(ends)
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    if low >= 0 and high <= 1:
+        return 0.0, 1.0
     return low, high if high > low else low + 1.0
 
 
 def _read(source: Any, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
     if isinstance(source, str | os.PathLike):
-        try:
+        with naming(repr(os.fspath(source))):
             return _decode(source, colour=colour)
-        except ImageError as error:
-            raise ImageError(f"{os.fspath(source)!r} {error}") from None
-    pixels = _as_array(source)
-    try:
+    pixels = as_array(source)
+    with naming(f"array of shape {pixels.shape} and dtype {pixels.dtype}"):
         if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))):
             raise ImageError("is no image; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
         return _mixed(pixels, value_range, colour)
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Say what an ImageError inside a `with` block is about."""
+    try:
+        yield
     except ImageError as error:
-        raise ImageError(f"array of shape {pixels.shape} and dtype {pixels.dtype} {error}") from None
+        raise ImageError(f"{what} {error}") from None
 
 
-def _as_array(source: Any) -> NDArray[Any]:
+def as_array(source: Any) -> NDArray[Any]:
+    """Return what is given as an array, or raise an ImageError."""
     try:
         return np.asarray(source)
     except ValueError:  # rows of unequal length
@@ -139,17 +155,20 @@ def _as_array(source: Any) -> NDArray[Any]:
 
 
 def _decode(path: str | os.PathLike[str], draft: bool = False, colour: bool = False) -> NDArray[Any]:
-    """Decode a file; the message of an ImageError is what ails it, without its name."""
-    if not os.path.isfile(path):  # nor a pipe or device, which could block for ever
-        if os.path.isdir(path):
-            raise ImageError("is a folder; name the images inside it")
-        exists = os.path.exists(path)
-        raise ImageError("is no regular file; replace it" if exists else "does not exist; check the path")
+    with open_image(path) as file:
+        return decode_file(file, draft=draft, colour=colour)
+
+
+def open_image(path: str | os.PathLike[str]) -> BufferedReader:
+    """Open a file; the message of an ImageError says what is wrong, without its name."""
+    if os.path.isdir(path):
+        raise ImageError("is a folder; name the images inside it")
+    if not os.path.isfile(path):  # a pipe or device could block for ever
+        raise ImageError("is no regular file; replace it" if os.path.exists(path) else "does not exist; check the path")
     try:
-        if not os.path.getsize(path):  # nor what the kernel makes up, such as /proc/kmsg, which may block too
+        if not os.path.getsize(path):  # as of what the kernel makes up, such as /proc/kmsg, which may block too
             raise ImageError(f"is empty; {KINDS}")
-        with open(path, "rb") as file:
-            return decode_file(file, draft=draft, colour=colour)
+        return open(path, "rb")
     except OSError as error:
         raise ImageError(f"can't be read ({error.strerror}); check its permissions") from None
 
@@ -159,14 +178,13 @@ def decode_file(
 ) -> NDArray[Any]:
     """Return the image in an open file (or a `BytesIO`) as :func:`read_grey` or :func:`read_colour` does.
 
-    The message of an ImageError is what ails the file, without its name.
+    The message of an ImageError says what is wrong, without its name.
     """
     try:
         head = file.read(16)
         reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
         if reader is None:
-            what = "is no image of a known kind" if head else "is empty"
-            raise ImageError(f"{what}; {KINDS}")
+            raise ImageError(f"{'is no image of a known kind' if head else 'is empty'}; {KINDS}")
         image: Image = bombs.open_safely(reader, file, max_pixels)
         if draft:
             image.draft("L", (1, 1))
@@ -182,7 +200,7 @@ def decode_file(
 
 
 class _Lines:
-    """A Pillow image as the array that it would be, of which only the lines asked for are made."""
+    """A Pillow image as the array that it would be, of which only the lines asked for are made: a third less memory."""
 
     def __init__(self, image: Image) -> None:
         self.image, self.shape = image, (image.height, image.width)
@@ -192,8 +210,7 @@ class _Lines:
         (height, width), start = self.shape, lines.start
         stop = min(lines.stop, height)
         # a crop, without the limit on pixels that Pillow's own has for the whole process
-        some = self.image.resize((width, stop - start), Resampling.NEAREST, box=(0, start, width, stop))
-        return np.asarray(some)
+        return np.asarray(self.image.resize((width, stop - start), Resampling.NEAREST, box=(0, start, width, stop)))
 
 
 def _pixels(image: Image) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
@@ -216,9 +233,7 @@ def _pixels(image: Image) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
     return _Lines(image), (0.0, 1.0)
 
 
-def _mixed(
-    pixels: NDArray[Any] | _Lines, value_range: tuple[float, float], colour: bool = False
-) -> NDArray[Any]:
+def _mixed(pixels: NDArray[Any] | _Lines, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
     """Scale to [0, 1], lay over white, and weigh the channels; or keep them, as bytes."""
     if pixels.dtype.kind not in "biuf":
         raise ImageError("has no numbers for pixels; give booleans, integers or floats")

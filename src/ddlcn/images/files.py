@@ -3,7 +3,6 @@
 import csv
 import os
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TextIO
 
@@ -15,7 +14,7 @@ SUFFIXES = (
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
 )
 # Extended Yale B ships a picture of each person without flash, which is for calibration and no data.
-NO_DATA = ("*_Ambient.pgm",)
+NO_DATA = "_Ambient.pgm"
 MAX_LINE, MAX_PATH, MAX_LABEL = 1 << 20, 4096, 255  # characters of a manifest's line, of a path, of a label
 
 
@@ -23,7 +22,7 @@ def find_images(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[str], int
     """Return the image files that are named or lie below the named folders, and how many were passed over.
 
     A folder's images are sorted, and its hidden and non-image files passed over. A file that is named is
-    always returned, so that reading it can say what ails it.
+    always returned, so that reading it can say what is wrong with it.
 
     >>> find_images(["b.png", "a.png"])
     (['b.png', 'a.png'], 0)
@@ -63,7 +62,7 @@ def read_manifest(path: Path) -> ImageSet:
     except UnicodeDecodeError:
         raise DDLCNError(f"{name} is not UTF-8; save it as UTF-8") from None
     except csv.Error as error:
-        raise DDLCNError(f"{name}, line {reader.line_num}: {error}; mend the line") from None
+        raise DDLCNError(f"{name}, line {reader.line_num}: {error}; correct the line") from None
     header = ["path", "label"]
     if rows and not {"path", "label"}.isdisjoint(first := [cell.lower() for cell in rows[0][1]]):
         header, rows = first, rows[1:]
@@ -73,13 +72,10 @@ def read_manifest(path: Path) -> ImageSet:
         raise DDLCNError(f"{name} lists no images; give it lines of path,label")
     path_at, label_at = header.index("path"), header.index("label")
     for line, row in rows:
-        if len(row) != len(header) or not row[path_at] or not row[label_at]:
-            raise DDLCNError(f"{name}, line {line}: {_brief(row)} is not {_brief(header)}; mend the line")
-        if "\0" in row[path_at] + row[label_at]:
-            raise DDLCNError(f"{name}, line {line}: {_brief(row)} has a NUL character; mend the line")
-        for what, at, most in (("path", path_at, MAX_PATH), ("label", label_at, MAX_LABEL)):
-            if len(row[at]) > most:
-                raise DDLCNError(f"{name}, line {line}: its {what} is over {most:,} characters; shorten it")
+        image, label = (row[path_at], row[label_at]) if len(row) == len(header) else ("", "")
+        if not (0 < len(image) <= MAX_PATH and 0 < len(label) <= MAX_LABEL) or "\0" in image + label:
+            what = f"{_brief(row)} is not {_brief(header)}, of at most {MAX_PATH:,} and {MAX_LABEL} characters"
+            raise DDLCNError(f"{name}, line {line}: {what}; correct the line")
     images = [path.parent / row[path_at] for _, row in rows]
     return ImageSet.of(images, [row[label_at] for _, row in rows], str(path))
 
@@ -137,7 +133,7 @@ def is_ours(entry: Path, root: str) -> bool:
 
 
 def _is_image(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES) and not any(fnmatchcase(name, pattern) for pattern in NO_DATA)
+    return name.lower().endswith(SUFFIXES) and not name.endswith(NO_DATA)
 
 
 def _real(path: Path) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ddlcn.errors import DDLCNError
+from ddlcn.images.inputs import take
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,7 @@ class ImageSet:
     Attributes
     ----------
     images : paths, or an array whose first axis counts the images
-    target : codes into ``target_names``
+    target : numbers of classes, into ``target_names``
     target_names : names of the classes; numbers sorted by value, text by code point
     paths : the files, or None if the images came as an array
     source : the folder or file that was read
@@ -47,13 +48,25 @@ class ImageSet:
     def of(
         cls, images: Sequence[Any] | NDArray[Any], labels: ArrayLike, source: str = "", passed_over: int = 0
     ) -> "ImageSet":
-        """Build from images and one label each."""
+        """Build from images and one label each.
+
+        Parameters
+        ----------
+        images : sequence of paths or arrays, or an array whose first axis counts the images
+        labels : array
+        source : str
+            Shown in reports.
+        passed_over : int
+            Number of other files that were ignored.
+
+        Returns
+        -------
+        ImageSet
+        """
         names, target = np.unique(np.asarray(labels), return_inverse=True)
         files = len(images) > 0 and isinstance(images[0], str | os.PathLike)
         paths = [os.fspath(image) for image in images] if files else None
-        return cls(
-            images if paths is None else paths, target, names.astype(str), paths, source, [], passed_over
-        )
+        return cls(images if paths is None else paths, target, names.astype(str), paths, source, [], passed_over)
 
     def __len__(self) -> int:
         return len(self.target)
@@ -64,11 +77,18 @@ class ImageSet:
         return self.target_names[self.target]
 
     def take(self, rows: NDArray[np.intp]) -> "ImageSet":
-        """Return the images of the given rows; the classes stay as they are."""
-        array = isinstance(self.images, np.ndarray)
-        images = self.images[rows] if array else [self.images[row] for row in rows]  # type: ignore[call-overload]
-        paths = self.paths and [self.paths[row] for row in rows]
-        return replace(self, images=images, target=self.target[rows], paths=paths)
+        """Return the images of the given rows; the classes stay as they are.
+
+        Parameters
+        ----------
+        rows : array of int
+
+        Returns
+        -------
+        ImageSet
+        """
+        paths = self.paths and take(self.paths, rows)
+        return replace(self, images=take(self.images, rows), target=self.target[rows], paths=paths)
 
     def split(self, per_class: int | float | None = None, seed: int = 0) -> tuple["ImageSet", "ImageSet"]:
         """Draw images of each class for training; the rest are for testing.
@@ -80,14 +100,23 @@ class ImageSet:
             half up; None is one half.
         seed : int
             The same seed draws the same files, in whatever order they are listed.
+
+        Returns
+        -------
+        train, test : ImageSet
+
+        Raises
+        ------
+        DDLCNError
+            If a class has too few images.
         """
         share = 0.5 if per_class is None else per_class
         if not (share >= 1 if isinstance(share, int | np.integer) else 0 < share < 1):
             raise DDLCNError(f"per_class={per_class!r}; give a whole number, or a fraction between 0 and 1")
         rng = np.random.default_rng(seed)
         train = np.zeros(len(self), dtype=bool)
-        for code, name in enumerate(self.target_names):
-            rows = np.flatnonzero(self.target == code)
+        for number, name in enumerate(self.target_names):
+            rows = np.flatnonzero(self.target == number)
             if self.paths:
                 rows = np.array(sorted(rows, key=self.paths.__getitem__), dtype=np.intp)
             n = int(share) if share >= 1 else int(share * len(rows) + 0.5)

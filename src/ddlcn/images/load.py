@@ -16,7 +16,7 @@ from ddlcn.images.files import read_folder, read_manifest
 from ddlcn.images.imageset import ImageSet
 
 Progress = Callable[[int, int], object]
-BLOCK = 32  # files a task: one alone takes less time than a task's start
+AT_ONCE = 32  # files per task: one alone takes less time than to start a task
 
 
 def load_images(
@@ -52,6 +52,16 @@ def load_images(
     progress : callable or None
         Called with the files checked so far and their total.
 
+    Returns
+    -------
+    ImageSet
+        Broken images are in `skipped`.
+
+    Raises
+    ------
+    DDLCNError
+        If there is nothing to read, or too few images or classes are left.
+
     Examples
     --------
     >>> import tempfile
@@ -86,10 +96,9 @@ def _read(source: Path, part: str | None) -> ImageSet:
     if source.is_dir():
         idx = idx_in(source, part)
         return read_idx(idx, source) if idx else read_folder(source)
-    if not source.exists():
-        raise DDLCNError(f"{str(source)!r} does not exist; check the path")
     if not source.is_file():  # a pipe or device could block for ever
-        raise DDLCNError(f"{str(source)!r} is no regular file; copy what it gives to one")
+        what = "is no regular file; copy what it gives to one" if source.exists() else "does not exist; check the path"
+        raise DDLCNError(f"{str(source)!r} {what}")
     if IDX_NAME.search(source.name):
         return read_idx(source)
     if source.suffix.lower() == ".csv":
@@ -103,23 +112,17 @@ def _read(source: Path, part: str | None) -> ImageSet:
 
 
 def _check(found: ImageSet, n_jobs: int | None, progress: Progress | None) -> list[str | None]:
-    """Return what ails each image, or None."""
+    """Return what is wrong with each image, or None."""
     if found.paths is None:
-        if found.images.dtype.kind != "f":  # type: ignore[union-attr]
-            return [None] * len(found)
-        return [None if np.isfinite(image).all() else NOT_FINITE for image in found.images]
+        finite = np.isfinite(np.reshape(found.images, (len(found), -1)))
+        return [None if each.all() else NOT_FINITE for each in finite]
     reasons: list[str | None] = []
-    blocks = (found.paths[start : start + BLOCK] for start in range(0, len(found), BLOCK))
-    checks = (delayed(_check_block)(block) for block in blocks)
-    for block in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(checks):
-        reasons += block
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator", batch_size=AT_ONCE)
+    for reason in parallel(delayed(check_image)(path) for path in found.paths):
+        reasons.append(reason)
         if progress:
             progress(len(reasons), len(found))
     return reasons
-
-
-def _check_block(paths: list[str]) -> list[str | None]:
-    return [check_image(path) for path in paths]
 
 
 def _check_classes(found: ImageSet, min_per_class: int, min_classes: int) -> None:

@@ -18,7 +18,7 @@ LANES = 8  # LLC systems solved side by side
 
 
 @kernel
-def distances_apart(V):
+def pairwise_distances(V):
     """The table of ‖v_a − v_b‖² of all atoms."""
     table = np.zeros((V.shape[0], V.shape[0]))
     for a in range(V.shape[0]):
@@ -32,11 +32,11 @@ def distances_apart(V):
 
 
 @part
-def _gram_by_table(order, best, apart, C):
+def _gram_by_table(order, best, distances, C):
     """C over the neighbours by 2 z_a·z_b = ‖z_a‖² + ‖z_b‖² − ‖v_a − v_b‖²."""
     for a in range(order.size):
         for b in range(a + 1):
-            C[a, b] = C[b, a] = 0.5 * (best[a] + best[b] - apart[order[a], order[b]])
+            C[a, b] = C[b, a] = 0.5 * (best[a] + best[b] - distances[order[a], order[b]])
 
 
 @part
@@ -171,7 +171,7 @@ def _exact(C, made, Z, rest, penalty, ridge, active, inside, L, rooms, gamma):
 
 
 @kernel
-def encode_exact(Y, V, apart, orders, squared, beta, indices, values):
+def encode_exact(Y, V, distances, orders, squared, beta, indices, values):
     """Exact codes of the rows of Y into `indices` and `values`, both (n, k).
 
     Row n of `orders` names the nearest atoms of row n of Y, row n of `squared` has their squared distances.
@@ -179,20 +179,14 @@ def encode_exact(Y, V, apart, orders, squared, beta, indices, values):
     k = indices.shape[1]
     Z, rest = np.empty((k, V.shape[1])), np.empty(k, np.int64)
     active, inside, made = np.empty(k, np.int64), np.empty(k, np.bool_), np.empty(k, np.bool_)
-    C, L, rooms, gamma, penalty = (
-        np.empty((k, k)),
-        np.empty((k, k)),
-        np.empty((6, k)),
-        np.empty(k),
-        np.empty(k),
-    )
+    C, L, rooms, gamma, penalty = (np.empty((k, k)), np.empty((k, k)), np.empty((6, k)), np.empty(k), np.empty(k))
     for n in range(Y.shape[0]):
         order, best = orders[n], squared[n]
         trace = best.sum()
         if trace > 0:
-            made[:] = apart.size > 0
-            if apart.size:
-                _gram_by_table(order, best, apart, C)
+            made[:] = distances.size > 0
+            if distances.size:
+                _gram_by_table(order, best, distances, C)
             else:
                 _differences(Y[n], V, order, Z, rest)
             for i in range(k):
@@ -202,7 +196,7 @@ def encode_exact(Y, V, apart, orders, squared, beta, indices, values):
 
 
 @kernel
-def encode_llc(Y, V, apart, orders, squared, epsilon, indices, values):
+def encode_llc(Y, V, distances, orders, squared, epsilon, indices, values):
     """LLC codes of the rows of Y into `indices` and `values`, both (n, k)."""
     k = indices.shape[1]
     Z, rest = np.empty((k, V.shape[1])), np.empty(k, np.int64)
@@ -212,8 +206,8 @@ def encode_llc(Y, V, apart, orders, squared, epsilon, indices, values):
     for start in range(0, Y.shape[0], LANES):
         for lane in range(LANES):
             n = min(start + lane, Y.shape[0] - 1)
-            if apart.size:
-                _gram_by_table(orders[n], squared[n], apart, C[:, :, lane])
+            if distances.size:
+                _gram_by_table(orders[n], squared[n], distances, C[:, :, lane])
             else:
                 _differences(Y[n], V, orders[n], Z, rest)
                 for a in range(k - 1, -1, -1):

@@ -59,9 +59,7 @@ def _orientation_column(turned, x, smooth, slope, energy):
         left1 = turned[x - 1, y] if x >= 1 else np.float32(0)
         right1 = turned[x + 1, y] if x + 1 < width else np.float32(0)
         right2 = turned[x + 2, y] if x + 2 < width else np.float32(0)
-        smooth[y + 2] = (
-            _SMOOTH[0] * (left2 + right2) + _SMOOTH[1] * (left1 + right1) + _SMOOTH[2] * turned[x, y]
-        )
+        smooth[y + 2] = _SMOOTH[0] * (left2 + right2) + _SMOOTH[1] * (left1 + right1) + _SMOOTH[2] * turned[x, y]
         slope[y + 2] = _SLOPE[0] * (left2 - right2) + _SLOPE[1] * (left1 - right1)
     for y in range(height):  # differences first: flat areas cancel exactly
         gy = _SLOPE[0] * (smooth[y] - smooth[y + 4]) + _SLOPE[1] * (smooth[y + 1] - smooth[y + 3])

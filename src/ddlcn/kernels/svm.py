@@ -1,166 +1,95 @@
-"""Dual coordinate descent for squared-hinge SVMs, on a Gram matrix or on sparse rows.
+"""Loops of the linear SVM: products of sparse rows, and epochs of dual coordinate descent.
 
-A dual variable α_i ≥ 0 has the slope t_i f_i − 1 + α_i / 2C; a step sets it to where the slope is zero, or to
-zero. A pass returns the worst slope that it found at a variable free to move. ridge = 1 / 2C throughout.
+Rows are those of a CSR matrix; indices within a row ascend. Numbers of entries are unsigned: indices that might be
+negative would be checked, and take twice the time.
 
-Sparse rows are given as the three arrays of a CSR matrix that begins with row number `first`; rows in other
-arrays are counted from zero. Weights have one entry more than X has columns, the bias.
+A dual variable α_i ≥ 0 has the slope t_i f_i − 1 + ridge_i α_i with ridge_i = 1 / 2C_i. A step sets it to where the
+slope is zero, or to zero. An epoch returns the largest slope of a variable that was free to move.
 """
 
 import numpy as np
 
-from ddlcn.kernels.compiled import kernel
+from ddlcn.kernels.compiled import kernel, part
+
+
+@part
+def dot(start, stop, indices, data, weights):
+    """The product of a row with weights, the last of which is the bias."""
+    score = weights[weights.size - 1]
+    for e in range(np.uint64(start), np.uint64(stop)):
+        score += data[e] * weights[np.uint64(indices[e])]
+    return score
+
+
+@part
+def add(start, stop, indices, data, factor, weights):
+    """Add a multiple of a row to weights, the last of which is the bias."""
+    for e in range(np.uint64(start), np.uint64(stop)):
+        weights[np.uint64(indices[e])] += factor * data[e]
+    weights[weights.size - 1] += factor
 
 
 @kernel
-def count_columns(indptr, indices, counts):
-    """Add in how many rows each column is."""
-    for e in range(indptr[0], indptr[-1]):
-        counts[indices[e]] += 1
+def count_columns(starts, stops, indices, counts):
+    """Add the number of rows that have each column; row i has the entries from starts[i] to stops[i]."""
+    for i in range(starts.size):
+        for e in range(starts[i], stops[i]):
+            counts[indices[e]] += 1
 
 
 @kernel
-def list_columns(first, indptr, indices, data, start, counts, place, rows, values):
-    """Put rows' numbers and values into lists of columns from `start`; the place of each moves along.
+def list_columns(starts, stops, indices, data, first, counts, place, rows, values):
+    """List rows and values of the columns from `first` on; `place` is where the next entry of a column goes.
 
-    Indices within a row ascend. Columns whose count is zero are left out.
+    Columns with a count of zero are left out.
     """
-    for i in range(indptr.size - 1):
-        own = indices[indptr[i] : indptr[i + 1]]
-        for e in range(np.searchsorted(own, start), np.searchsorted(own, start + counts.size)):
-            column = own[e] - start
+    for i in range(starts.size):
+        own = indices[starts[i] : stops[i]]
+        for e in range(np.searchsorted(own, first), np.searchsorted(own, first + counts.size)):
+            column = own[e] - first
             if counts[column]:
-                rows[place[column]], values[place[column]] = first + i, data[indptr[i] + e]
+                rows[place[column]], values[place[column]] = i, data[starts[i] + e]
                 place[column] += 1
 
 
 @kernel
-def add_listed_products(lists, first, out):
-    """Add the products of rows that are listed by column, in rising order, to lines from row `first` on.
+def add_listed_products(heads, rows, values, first, out):
+    """Add products of rows, listed by column, to lines of X Xᵀ from row `first` on, on and above the diagonal.
 
-    Those with itself and later ones: the upper triangle.
+    Four lines at a time, as entries are then read less often. Below the diagonal there are numbers too.
     """
-    heads, rows, values = lists
     for column in range(heads.size - 1):
-        stop = heads[column + 1]
-        for m in range(heads[column], stop):
-            if rows[m] >= first + len(out):
-                break
-            if rows[m] >= first:
-                line, value = out[rows[m] - first], values[m]
-                for e in range(m, stop):
-                    line[rows[e]] += value * values[e]
+        own = rows[heads[column] : heads[column + 1]]
+        start, stop = np.searchsorted(own, first), np.searchsorted(own, first + len(out))
+        for a in range(heads[column] + start, heads[column] + stop, 4):
+            last = heads[column] + stop - 1
+            b, c, d = min(a + 1, last), min(a + 2, last), min(a + 3, last)
+            line_a, line_b = out[rows[a] - first], out[rows[b] - first]
+            line_c, line_d = out[rows[c] - first], out[rows[d] - first]
+            value_a, value_b = values[a], values[b] * (b > a)
+            value_c, value_d = values[c] * (c > b), values[d] * (d > c)
+            for e in range(np.uint64(a), np.uint64(heads[column + 1])):
+                row, value = np.uint64(rows[e]), values[e]
+                line_a[row] += value_a * value
+                line_b[row] += value_b * value
+                line_c[row] += value_c * value
+                line_d[row] += value_d * value
 
 
 @kernel
-def add_weighted_sums(first, last, lists, weights, out):
-    """Add to lines of `out`, one a column, the weights of the rows that have it, times their values there.
-
-    Columns from `first` to `last`; a row has a line of weights, as long as those of `out`.
-    """
-    heads, rows, values = lists
-    for column in range(first, last):
-        line = out[column]
-        for m in range(heads[column], heads[column + 1]):
-            own, value = weights[rows[m]], values[m]
-            for k in range(line.size):
-                line[k] += value * own[k]
-
-
-@kernel
-def add_products(indptr, indices, data, start, lines, out):
-    """Add to lines of `out`, one a row, the entries of rows in columns from `start`, times a line for each.
-
-    Indices within a row ascend.
-    """
+def add_products(indptr, indices, data, first, lines, out):
+    """Add X B to `out`, for lines of B that belong to the columns from `first` on."""
     for i in range(indptr.size - 1):
         own, sums = indices[indptr[i] : indptr[i + 1]], out[i]
-        for e in range(np.searchsorted(own, start), np.searchsorted(own, start + len(lines))):
-            line, value = lines[own[e] - start], data[indptr[i] + e]
+        for e in range(np.searchsorted(own, first), np.searchsorted(own, first + len(lines))):
+            line, value = lines[own[e] - first], data[indptr[i] + e]
             for k in range(sums.size):
                 sums[k] += value * line[k]
 
 
 @kernel
-def gram_pass(gram, targets, order, ridge, alphas, scores):
-    """One pass over the rows in `order`, for one class: a step changes the scores of all rows."""
-    worst = 0.0
-    for i in order:
-        alpha = alphas[i]
-        slope = targets[i] * scores[i] - 1 + ridge * alpha
-        if alpha > 0 or slope < 0:
-            worst = max(worst, abs(slope))
-            alphas[i] = max(alpha - slope / (gram[i, i] + ridge), 0.0)
-            change = (alphas[i] - alpha) * targets[i]
-            for j in range(scores.size):
-                scores[j] += change * gram[i, j]
-    return worst
-
-
-@kernel
-def sparse_pass(first, indptr, indices, data, targets, order, squares, ridge, alphas, weights):
-    """One pass over the rows in `order`, for one class: a step changes its weights."""
-    bias, worst = weights.size - 1, 0.0
-    for i in order:
-        score = weights[bias]
-        for e in range(indptr[i - first], indptr[i - first + 1]):
-            score += data[e] * weights[indices[e]]
-        alpha = alphas[i]
-        slope = targets[i] * score - 1 + ridge * alpha
-        if alpha > 0 or slope < 0:
-            worst = max(worst, abs(slope))
-            alphas[i] = max(alpha - slope / (squares[i] + ridge), 0.0)
-            change = weights.dtype.type((alphas[i] - alpha) * targets[i])
-            for e in range(indptr[i - first], indptr[i - first + 1]):
-                weights[indices[e]] += change * data[e]
-            weights[bias] += change
-    return worst
-
-
-@kernel
-def combine(first, indptr, indices, data, targets, alphas, weights):
-    """Add t_i α_i x_i over the rows to the weights of a class."""
-    for row in range(indptr.size - 1):
-        dual = targets[first + row] * alphas[first + row]
-        if dual != 0:
-            for e in range(indptr[row], indptr[row + 1]):
-                weights[indices[e]] += dual * data[e]
-            weights[weights.size - 1] += dual
-
-
-@kernel
-def look(first, indptr, indices, data, targets, weights, alphas, active, margins, losses):
-    """Score the rows with a negative margin: which variables may move (`active`); adds up their hinge losses.
-
-    The margin of a variable at rest becomes its slope, or a little less as it is rounded, that of others −∞.
-    """
-    for row in range(indptr.size - 1):
-        i = first + row
-        if margins[i] < 0:
-            score = weights[weights.size - 1]
-            for e in range(indptr[row], indptr[row + 1]):
-                score += data[e] * weights[indices[e]]
-            slope = targets[i] * score - 1
-            losses += min(slope, 0.0) ** 2
-            active[i] = alphas[i] > 0 or slope < 0
-            margins[i] = -np.inf if active[i] else 0.9999 * slope
-    return losses
-
-
-@kernel
-def scores(first, indptr, indices, data, rows, weights):
-    """Scores of the rows of some numbers, for one class."""
-    found = np.full(rows.size, weights[weights.size - 1])
-    for place in range(rows.size):
-        row = rows[place] - first
-        for e in range(indptr[row], indptr[row + 1]):
-            found[place] += data[e] * weights[indices[e]]
-    return found
-
-
-@kernel
-def squared_lengths(indptr, data):
-    """‖x_i‖² for the rows of X."""
+def squared_norms(indptr, data):
+    """‖x_i‖² of all rows."""
     squares = np.zeros(indptr.size - 1)
     for i in range(squares.size):
         for e in range(indptr[i], indptr[i + 1]):
@@ -169,13 +98,57 @@ def squared_lengths(indptr, data):
 
 
 @kernel
-def dense_columns(first, indptr, indices, data, start, places, dense):
-    """Fill lines of a dense array with columns of X from `start`, each at its place, those at −1 left out.
+def gram_epoch(gram, signs, ridge, alphas, scores, order):
+    """One epoch over the rows in `order` on X Xᵀ; a step changes the scores of all rows."""
+    worst = 0.0
+    for i in order:
+        alpha = alphas[i]
+        slope = signs[i] * scores[i] - 1 + ridge[i] * alpha
+        if alpha > 0 or slope < 0:
+            worst = max(worst, abs(slope))
+            alphas[i] = max(alpha - slope / (gram[i, i] + 1 + ridge[i]), 0.0)
+            change, line = (alphas[i] - alpha) * signs[i], gram[i]
+            for j in range(scores.size):
+                scores[j] += change * (line[j] + 1.0)
+    return worst
 
-    Indices within a row ascend.
+
+@kernel
+def sparse_epoch(indptr, indices, data, signs, squares, ridge, alphas, weights, order):
+    """One epoch over the rows in `order`; a step changes the weights."""
+    worst = 0.0
+    for i in order:
+        alpha, start, stop = alphas[i], indptr[i], indptr[i + 1]
+        slope = signs[i] * dot(start, stop, indices, data, weights) - 1 + ridge[i] * alpha
+        if alpha > 0 or slope < 0:
+            worst = max(worst, abs(slope))
+            alphas[i] = max(alpha - slope / (squares[i] + 1 + ridge[i]), 0.0)
+            change = weights.dtype.type((alphas[i] - alpha) * signs[i])
+            add(start, stop, indices, data, change, weights)
+    return worst
+
+
+@kernel
+def weights_of_duals(indptr, indices, data, duals, n_weights):
+    """Σ_i duals_i (x_i, 1) in float64."""
+    weights = np.zeros(n_weights)
+    for i in range(duals.size):
+        if duals[i] != 0:
+            add(indptr[i], indptr[i + 1], indices, data, duals[i], weights)
+    return weights
+
+
+@kernel
+def update_active_set(indptr, indices, data, signs, costs, weights, alphas, active, margins):
+    """Score the rows with a negative margin, mark which variables may move, and return Σ C_i loss_i.
+
+    The margin of a variable at rest becomes its slope, or a little less for rounding; that of others −∞.
     """
-    for i in range(indptr.size - 1):
-        own = indices[indptr[i] : indptr[i + 1]]
-        for e in range(np.searchsorted(own, start), np.searchsorted(own, start + places.size)):
-            if places[own[e] - start] >= 0:
-                dense[first + i, places[own[e] - start]] = data[indptr[i] + e]
+    losses = 0.0
+    for i in range(signs.size):
+        if margins[i] < 0:
+            slope = signs[i] * dot(indptr[i], indptr[i + 1], indices, data, weights) - 1
+            losses += costs[i] * min(slope, 0.0) ** 2
+            active[i] = alphas[i] > 0 or slope < 0
+            margins[i] = -np.inf if active[i] else 0.9999 * slope
+    return losses

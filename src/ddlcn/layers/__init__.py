@@ -1,2 +1,1 @@
-"""The paper's layers, a module each, in the order of the flow:
-sift, dictionary, coding, network, pyramid, svm."""
+"""The paper's layers, one module each, in the order of the flow: sift, dictionary, coding, pooling."""

@@ -9,17 +9,17 @@ from the atoms of the layer before (Eqs. 3 and 4). Samples and atoms are rows he
 from __future__ import annotations
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ddlcn.blas import one_blas_thread
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import l1ball
-from ddlcn.layers.threads import one_blas_thread
+from ddlcn.layers.part import Part
 
-_ENOUGH = 50  # samples an atom
+_ENOUGH = 50  # samples per atom
 _BEYOND = 0.8  # of a step, added to it: two thirds of the passes to an objective no worse
 
 
@@ -86,14 +86,12 @@ class L1BallDictionary(TransformerMixin, BaseEstimator):
         """Learn the atoms of the samples in the rows of `Y`."""
         samples = validate_data(self, Y, dtype=np.float32, order="C")
         if self.n_atoms < 1 or not 0 < self.l1_radius < np.inf:
-            raise DDLCNError(
-                f"n_atoms={self.n_atoms} and l1_radius={self.l1_radius} must be positive numbers"
-            )
+            raise DDLCNError(f"n_atoms={self.n_atoms} and l1_radius={self.l1_radius} must be positive numbers")
         rng = check_random_state(self.random_state)
         radius = float(self.l1_radius)
         few = np.ascontiguousarray(samples[::4])
         with one_blas_thread():
-            if len(few) >= _ENOUGH * self.n_atoms:  # most of the way on a quarter of the samples
+            if len(few) >= _ENOUGH * self.n_atoms:  # first passes on a quarter of the samples
                 atoms = _first_atoms(few, self.n_atoms, rng)
                 atoms, _ = _learn(few, atoms, radius, self.max_passes, 3 * self.tol)
             else:
@@ -109,50 +107,66 @@ class L1BallDictionary(TransformerMixin, BaseEstimator):
         return l1_ball_codes(validate_data(self, Y, reset=False), self.components_, self.l1_radius)
 
 
-class ClasswiseDictionary(BaseEstimator):
-    """The first layer's dictionary: one `L1BallDictionary` a class, side by side (Eq. 2).
+class DictionaryLearning(Part):
+    """How the dictionaries of a channel are learnt: the first per class (Eq. 2), deeper ones on atoms (Eqs. 3, 4).
 
-    Attributes
+    Parameters
     ----------
-    components_ : ndarray of shape (n_classes * atoms_per_class, n_features)
-    atom_classes_ : ndarray
-        The class that each atom was learnt from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Y = np.random.default_rng(0).normal(size=(60, 8))
-    >>> dictionary = ClasswiseDictionary(atoms_per_class=2, random_state=0).fit(Y, np.repeat([3, 5, 7], 20))
-    >>> dictionary.atom_classes_
-    array([3, 3, 5, 5, 7, 7])
+    images_per_class : int, None or "auto"
+        p, the training images per class that its dictionary is learnt from; None is all of them ("A"), "auto"
+        is 15. A class with fewer gives all that it has.
+    atoms_per_class : int or "auto"
+        q, the atoms per class of the first dictionary; "auto" is 15.
+    deeper_atoms : tuple of int
+        s2, …, sn, the atoms of each deeper dictionary; () is one layer.
+    l1_radius : float
+        λ, the radius of the L1 ball.
+    max_descriptors : int
+        Descriptors per class that its dictionary is learnt on, evenly drawn from its images.
     """
 
     def __init__(
         self,
-        atoms_per_class: int = 15,
+        images_per_class: int | str | None = "auto",
+        atoms_per_class: int | str = "auto",
+        deeper_atoms: tuple[int, ...] = (64,),
         l1_radius: float = 0.35,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
+        max_descriptors: int = 20_000,
     ) -> None:
+        self.images_per_class = images_per_class
         self.atoms_per_class = atoms_per_class
+        self.deeper_atoms = deeper_atoms
         self.l1_radius = l1_radius
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.max_descriptors = max_descriptors
 
-    def fit(self, Y: ArrayLike, y: ArrayLike) -> ClasswiseDictionary:
-        """Learn atoms for the samples `Y` of each class in `y`."""
-        samples, y = validate_data(self, Y, y, dtype=np.float32, order="C")
-        classes, codes = np.unique(y, return_inverse=True)
-        seeds = class_seeds(self.random_state, len(classes))
-        dictionaries = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._one(seed).fit)(samples[codes == c]) for c, seed in enumerate(seeds)
-        )
-        self.components_ = np.concatenate([d.components_ for d in dictionaries])
-        self.atom_classes_ = np.repeat(classes, self.atoms_per_class)
-        return self
+    @property
+    def counts(self) -> tuple[int | None, int]:
+        """p and q, checked; and so are the numbers of deeper atoms."""
+        p, q = (15 if n == "auto" else n for n in (self.images_per_class, self.atoms_per_class))
+        deeper = self.deeper_atoms if isinstance(self.deeper_atoms, list | tuple) else (None,)
+        whole = [isinstance(n, int | np.integer) and n >= 1 for n in (1 if p is None else p, q, *deeper)]
+        if not all(whole):
+            raise DDLCNError(
+                f"images_per_class={self.images_per_class!r}, atoms_per_class={self.atoms_per_class!r}, "
+                f"deeper_atoms={self.deeper_atoms!r}: give whole numbers from 1, the last as a tuple, or "
+                '"auto" for the first two (images_per_class=None is all)'
+            )
+        return p, q  # type: ignore[return-value]
 
-    def _one(self, seed: int) -> L1BallDictionary:
-        return L1BallDictionary(self.atoms_per_class, self.l1_radius, random_state=seed)
+    def learn(self, descriptors: list[np.ndarray], seed: int) -> np.ndarray:
+        """Learn the dictionary of one class from the descriptors of its images: (q, n_features)."""
+        per_image = max(1, self.max_descriptors // len(descriptors))
+        samples = np.concatenate([values[:: -(-len(values) // per_image)] for values in descriptors])
+        return L1BallDictionary(self.counts[1], self.l1_radius, random_state=seed).fit(samples).components_
+
+    def learn_deeper(self, atoms: np.ndarray, random_state: int) -> tuple[np.ndarray, ...]:
+        """Learn each deeper dictionary on the atoms of the one before; the first is given and comes first."""
+        found = [atoms]
+        for depth, n_atoms in enumerate(self.deeper_atoms, start=1):
+            seed = class_seeds(random_state, depth)[-1]
+            deeper = L1BallDictionary(n_atoms, self.l1_radius, random_state=seed).fit(found[-1])
+            found.append(deeper.components_)
+        return tuple(found)
 
 
 def class_seeds(random_state: int | np.random.RandomState | None, n_classes: int) -> np.ndarray:
@@ -196,9 +210,7 @@ def _learn(
     path: list[float] = []
     for _ in range(max(1, max_passes)):
         np.matmul(Y, ahead.T.astype(np.float32), out=correlations)
-        products, samples = l1ball.accumulate(
-            Y, ahead @ ahead.T, correlations, energies, radius, held, losses
-        )
+        products, samples = l1ball.accumulate(Y, ahead @ ahead.T, correlations, energies, radius, held, losses)
         loss = float(losses.sum()) / n_samples
         if path and loss > path[-1] and ahead is not atoms:
             ahead = atoms

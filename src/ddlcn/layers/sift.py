@@ -13,26 +13,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
-from sklearn.base import BaseEstimator
 
 from ddlcn.errors import DDLCNError
 from ddlcn.images import MAX_PIXELS, read_grey
-from ddlcn.kernels.sift import dense_sift
-from ddlcn.layers.upright import stand
+from ddlcn.kernels.sift import N_FEATURES, dense_sift
+from ddlcn.layers.part import Part
 
-MAX_PATCHES = 1 << 23  # of an image: 4 GB of descriptors
+MAX_PATCHES = 1 << 23  # per image: 4 GB of descriptors
+Warp = Callable[[np.ndarray], np.ndarray]  # a grey image to one of the same shape
 
 
 class Descriptors(NamedTuple):
-    """What `DenseSIFT` sees in one image: a row for each patch."""
+    """Descriptors of one image: a row for each patch."""
 
-    values: np.ndarray  # (n, 128) float32
+    values: np.ndarray  # (n, n_features) float32
     positions: np.ndarray  # (n, 2) float32: row and column of the patch's centre, in pixels of `shape`
     shape: tuple[int, int]  # height and width of the image as worked on
     sizes: np.ndarray  # (n,) int32: side of the patch, in pixels of `shape`
 
 
-class DenseSIFT(BaseEstimator):
+class DenseSIFT(Part):
     """Dense SIFT descriptors on a regular grid.
 
     Parameters
@@ -52,16 +52,11 @@ class DenseSIFT(BaseEstimator):
     contrast_threshold : float
         Descriptors whose norm before normalisation is below this stay short (the paper: 1, for grey
         values in [0, 1]). Lower it for dark images.
-    density : float
-        Patches along a line, in times of those that the step so far gives.
-    upright : (float, float), optional
-        Stand figures on plain ground upright (see `upright`), of about this height and width: standard
-        deviations, in shorter sides of the image.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> values, positions, shape, sizes = DenseSIFT(min_side=32).transform(load_digits().images[0] / 16)
+    >>> values, positions, shape, sizes = DenseSIFT(min_side=32).describe(load_digits().images[0] / 16)
     >>> values.shape, shape
     ((4, 128), (32, 32))
     """
@@ -74,8 +69,6 @@ class DenseSIFT(BaseEstimator):
         max_side: int = 300,
         min_side: int | None = None,
         contrast_threshold: float = 1.0,
-        density: float = 1.0,
-        upright: tuple[float, float] | None = None,
     ) -> None:
         self.patch_size = patch_size
         self.step = step
@@ -83,85 +76,82 @@ class DenseSIFT(BaseEstimator):
         self.max_side = max_side
         self.min_side = min_side
         self.contrast_threshold = contrast_threshold
-        self.density = density
-        self.upright = upright
 
     @property
     def patch_sizes(self) -> tuple[int, ...]:
         """The patch sizes as a tuple, checked."""
-        sizes = (
-            (self.patch_size,) if isinstance(self.patch_size, int | np.integer) else tuple(self.patch_size)
-        )
-        if (
-            not sizes
-            or min(sizes) < 4
-            or min(self.step, self.min_steps or 1) < 1
-            or max(sizes) > self.max_side
-        ):
+        sizes = (self.patch_size,) if isinstance(self.patch_size, int | np.integer) else tuple(self.patch_size)
+        if not sizes or min(sizes) < 4 or min(self.step, self.min_steps or 1) < 1 or max(sizes) > self.max_side:
             raise DDLCNError(
                 f"patch_size={self.patch_size}, step={self.step}, min_steps={self.min_steps}: patches must "
                 f"have 4 to max_side={self.max_side} pixels, and the others be at least 1"
             )
-        if not (self.density > 0 and (self.upright is None or min(self.upright) > 0)):
-            raise DDLCNError(f"density={self.density}, upright={self.upright}: must be positive")
         return sizes
 
-    def but(self, **changes: Any) -> DenseSIFT:
-        """The same with some parameters changed.
+    @property
+    def n_features(self) -> int:
+        """Numbers per descriptor."""
+        return N_FEATURES
 
-        >>> DenseSIFT(step=8).but(density=2.0)
-        DenseSIFT(density=2.0, step=8)
-        """
-        return type(self)(**self.get_params() | changes)
-
-    def transform(
-        self,
-        image: Any,
-        value_range: tuple[float, float] = (0.0, 1.0),
-        change: Callable[[np.ndarray], np.ndarray] | None = None,
+    def describe(
+        self, image: Any, value_range: tuple[float, float] = (0.0, 1.0), warp: Warp | None = None
     ) -> Descriptors:
-        """Describe an image: a path, or an array of grey values in `value_range` (see `read_grey`).
+        """Describe the patches of an image.
 
-        With `change`, a copy of it: as that makes it of the image at the size that is worked on.
+        Parameters
+        ----------
+        image : path or array
+            See `ddlcn.images.read_grey`.
+        value_range : (float, float)
+            Black and white of arrays of floats.
+        warp : callable, optional
+            Applied to the grey image at working size: deskewing, an augmentation.
+
+        Returns
+        -------
+        Descriptors
+
+        Raises
+        ------
+        ImageError
+            If the image can't be read.
+        DDLCNError
+            If the parameters are invalid, or give too many patches.
         """
-        sizes = self.patch_sizes  # before anything that settings without sense would break
+        sizes = self.patch_sizes  # checked before any work
         given = read_grey(image, value_range=value_range)
-        grey, threshold = self.resize(given, change), np.float32(self.contrast_threshold)
+        grey = self.resize(given)
+        grey = grey if warp is None else warp(grey)
         shape, step = (grey.shape[0], grey.shape[1]), self._step(min(given.shape), min(grey.shape))
-        del given  # a photograph's makes room
         patches = sum(prod((side - size) // step + 1 for side in shape) for size in sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(
                 f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
                 f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
-        values = dense_sift(grey, np.array(sizes), step, threshold)
+        values = dense_sift(grey, np.array(sizes), step, np.float32(self.contrast_threshold))
         positions, of_each = _grid(shape, sizes, step)
         return Descriptors(values, positions, shape, of_each)
 
     def _step(self, given: int, side: int) -> int:
-        """Pixels between patches of an image whose shortest side had so many pixels, and now has these."""
+        """Pixels between patches of an image whose shortest side had `given` pixels and now has `side`."""
         step = self.step
         if self.min_side is not None:
             widest = max(step, 3 * min(self.patch_sizes) // 4)
             step = min(round(step * max(side / given, 1.0)), widest)
-        step = min(step, side // self.min_steps) if self.min_steps else step
-        return max(1, round(step / self.density))
+        return max(1, min(step, side // self.min_steps) if self.min_steps else step)
 
-    def shrink(self, grey: np.ndarray) -> np.ndarray:
-        """The image, no larger than it is worked on."""
-        return self._scaled(grey) if max(grey.shape) > self.max_side else grey
+    def resize(self, grey: np.ndarray) -> np.ndarray:
+        """Return the image at working size.
 
-    def resize(
-        self, grey: np.ndarray, change: Callable[[np.ndarray], np.ndarray] | None = None
-    ) -> np.ndarray:
-        """The image as it is worked on: at that size, changed and upright if so wished."""
-        found = self._scaled(grey)
-        if change is not None:
-            found = change(found)
-        return found if self.upright is None else stand(found, self.upright)
+        Parameters
+        ----------
+        grey : 2-D array
 
-    def _scaled(self, grey: np.ndarray) -> np.ndarray:
+        Returns
+        -------
+        2-D array, float32
+        """
         largest_patch = max(self.patch_sizes)
         wanted = max(self.min_side or 0, largest_patch)
         scale = min(max(1.0, wanted / min(grey.shape)), self.max_side / max(grey.shape))
@@ -174,7 +164,7 @@ class DenseSIFT(BaseEstimator):
                 f"the limit of {MAX_PIXELS // 10**6} million; lower min_side or max_side={self.max_side}"
             )
         resized = Image.fromarray(grey).resize((width, height), Image.Resampling.BICUBIC)
-        return np.array(resized, dtype=np.float32)  # kernels compile anew for what can't be written
+        return np.array(resized, dtype=np.float32)  # writeable, as kernels are compiled for
 
 
 @lru_cache(maxsize=256)

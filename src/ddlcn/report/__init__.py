@@ -1,4 +1,4 @@
-"""See what it sees: pictures of explanations and atoms, and the report, one self-contained HTML page."""
+"""Pictures of evidence and of atoms, and the report: one self-contained HTML page about a tested model."""
 
 from ddlcn.report.atoms import draw_atoms
 from ddlcn.report.curve import Point, learning_curve

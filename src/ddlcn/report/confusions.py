@@ -1,4 +1,4 @@
-"""The confusion matrix for the page: a table when classes are few, a picture to point at when many."""
+"""The confusion matrix of the report: a table if classes are few, an interactive picture if they are many."""
 
 from __future__ import annotations
 
@@ -9,45 +9,36 @@ import numpy as np
 from ddlcn.evaluation import Evaluation
 from ddlcn.report.pixels import data_uri
 
-MOST_CELLS = 25  # classes a side of the table
+MOST_CELLS = 25  # rows and columns of the table
 _RIGHT, _WRONG = (33, 118, 180), (214, 96, 20)
 
 
 class ClassRow(NamedTuple):
-    """How a class fared: `right` of its `n` images, and `precision` of the answers that named it."""
+    """A class: `correct` of its `n` images, their share, and the share of its predictions that are correct."""
 
     name: Any
     n: int
-    right: int
-    accuracy: float | None
+    correct: int
+    recall: float | None
     precision: float | None
-    taken_for: list[tuple[Any, int]]
+    classified_as: list[tuple[Any, int]]
 
 
 def class_rows(evaluation: Evaluation) -> list[ClassRow]:
-    """A row for each class that was tested or answered, with its most frequent mistakes."""
+    """Return a row per class that was tested or predicted, with its most frequent mistakes."""
     counts, names = evaluation.confusion, evaluation.classes
-    right, tested, answered = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    correct, tested, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     rows = []
-    for c in np.flatnonzero(tested + answered):
-        mistakes = [
-            (names[p], int(counts[c, p])) for p in np.argsort(-counts[c], kind="stable")[:4] if p != c
-        ]
-        rows.append(
-            ClassRow(
-                names[c],
-                int(tested[c]),
-                int(right[c]),
-                right[c] / tested[c] if tested[c] else None,
-                right[c] / answered[c] if answered[c] else None,
-                [(name, count) for name, count in mistakes[:3] if count],
-            )
-        )
+    for c in np.flatnonzero(tested + predicted):
+        order = np.argsort(-counts[c], kind="stable")
+        mistakes = [(names[p], int(counts[c, p])) for p in order[:4] if p != c and counts[c, p]]
+        recall, precision = (correct[c] / n if n else None for n in (tested[c], predicted[c]))
+        rows.append(ClassRow(names[c], int(tested[c]), int(correct[c]), recall, precision, mistakes[:3]))
     return rows
 
 
 def heat(evaluation: Evaluation) -> dict[str, Any]:
-    """The matrix as a picture with a see-through ground, and what a script needs to name its cells."""
+    """Return the matrix as a picture with a transparent background, and what a script needs to name its cells."""
     counts, k = evaluation.confusion, len(evaluation.classes)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     pixels = np.empty((k, k, 4), np.uint8)

@@ -1,4 +1,4 @@
-"""Example images for the page: confused pairs, worst mistakes with their evidence, best classes."""
+"""Example images of the report: confused pairs, worst mistakes with their evidence, best classes."""
 
 from __future__ import annotations
 
@@ -10,125 +10,121 @@ import numpy as np
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evaluation import Evaluation
 from ddlcn.images import ImageSet
-from ddlcn.report.pixels import data_uri, overlay, seen, shown
+from ddlcn.report.explanation import evidence_maps, sum_text
+from ddlcn.report.pixels import as_image, data_uri, read_original
 
 _PAIRS, _MISTAKES, _BEST, _EACH = 10, 8, 6, 4
 _SMALL, _LARGE = 112, 256  # pixels
 
 
 class Picture(NamedTuple):
-    """An image of the page, and what it shows in words."""
+    """An image of the page, and its name."""
 
     uri: str
     name: str
 
 
 class Pair(NamedTuple):
-    """Images of `truth` taken for `predicted`, and images of `predicted` to compare them with."""
+    """Images of `truth` classified as `predicted`, and correctly classified ones of `predicted` beside them."""
 
     truth: Any
     predicted: Any
     n: int
-    taken: list[Picture]
-    others: list[Picture]
+    mistaken: list[Picture]
+    correct: list[Picture]
 
 
-class Opinion(NamedTuple):
-    """What speaks for a class in an image."""
+class Explained(NamedTuple):
+    """The evidence for a class in an image."""
 
     label: Any
     probability: float
-    score: float
-    bias: float
+    sum: str
     uri: str
 
 
 class Mistake(NamedTuple):
-    """A wrong answer, with what spoke for it and what for the truth, on one scale."""
+    """A wrong prediction, with the evidence for it and for the true class, on one scale."""
 
     picture: Picture
-    opinions: tuple[Opinion, Opinion]
+    predicted: Explained
+    truth: Explained
 
 
 class Best(NamedTuple):
-    """A class that is known well."""
+    """A class of high recall."""
 
     label: Any
-    accuracy: float
+    recall: float
     n: int
     pictures: list[Picture]
 
 
 class Examples:
-    """Pictures of labelled images, by their row."""
+    """Pictures of tested images.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+    evaluation : Evaluation
+        The model's predictions for `test`, in its order.
+    test : ImageSet
+    """
 
     def __init__(self, model: DDLCNClassifier, evaluation: Evaluation, test: ImageSet) -> None:
         self.model, self.evaluation, self.test = model, evaluation, test
-        self.sure = evaluation.probabilities.max(axis=1)
-        self.right = evaluation.predicted == evaluation.truth
+        self.confidence = evaluation.probabilities.max(axis=1)
+        self.correct = evaluation.predicted == evaluation.truth
 
     def pairs(self) -> list[Pair]:
-        """The most frequent confusions."""
-        codes = {name: code for code, name in enumerate(self.evaluation.classes.tolist())}
+        """Return the most frequent confusions."""
+        numbers = {name: number for number, name in enumerate(self.evaluation.classes.tolist())}
         found = []
         for truth, predicted, count in self.evaluation.most_confused(_PAIRS):
-            t, p = codes[truth], codes[predicted]
-            taken = (self.evaluation.truth == t) & (self.evaluation.predicted == p)
-            others = (self.evaluation.truth == p) & self.right
-            found.append(Pair(truth, predicted, count, self._surest(taken), self._surest(others)))
+            t, p = numbers[truth], numbers[predicted]
+            mistaken = (self.evaluation.truth == t) & (self.evaluation.predicted == p)
+            correct = (self.evaluation.truth == p) & self.correct
+            found.append(Pair(truth, predicted, count, self._pictures(mistaken), self._pictures(correct)))
         return found
 
     def mistakes(self) -> list[Mistake]:
-        """The wrong answers that the model was surest of."""
-        wrong = np.flatnonzero(~self.right)
-        return [self._mistake(i) for i in wrong[np.argsort(-self.sure[wrong], kind="stable")[:_MISTAKES]]]
+        """Return the wrong predictions with the highest probability."""
+        return [self._mistake(i) for i in self._most_confident(~self.correct, _MISTAKES)]
 
     def best(self) -> list[Best]:
-        """The classes with the largest share of right answers, then with the most images; half at most."""
-        accuracy, n = self.evaluation.class_accuracy, np.bincount(self.evaluation.truth)
-        known = [c for c in np.flatnonzero(n) if accuracy[c] > 0]
+        """Return the classes of the highest recall, then with the most images; half of all at most."""
+        classes, truth, recall = self.evaluation.classes, self.evaluation.truth, self.evaluation.recall
+        n = np.bincount(truth)
+        known = [c for c in np.flatnonzero(n) if recall[c] > 0]
+        best = sorted(known, key=lambda c: (-recall[c], -n[c]))[: min(_BEST, -(-len(n) // 2))]
         return [
-            Best(
-                self.evaluation.classes[c],
-                float(accuracy[c]),
-                int(n[c]),
-                self._surest(self.right & (self.evaluation.truth == c)),
-            )
-            for c in sorted(known, key=lambda c: (-accuracy[c], -n[c]))[: min(_BEST, -(-len(n) // 2))]
+            Best(classes[c], float(recall[c]), int(n[c]), self._pictures(self.correct & (truth == c))) for c in best
         ]
 
-    def _surest(self, which: np.ndarray) -> list[Picture]:
+    def _most_confident(self, which: np.ndarray, n: int) -> np.ndarray:
         rows = np.flatnonzero(which)
-        return [
-            thumbnail(self.model, self.test, i)
-            for i in rows[np.argsort(-self.sure[rows], kind="stable")[:_EACH]]
-        ]
+        return rows[np.argsort(-self.confidence[rows], kind="stable")[:n]]
+
+    def _pictures(self, which: np.ndarray) -> list[Picture]:
+        return [picture(self.model, self.test, i) for i in self._most_confident(which, _EACH)]
 
     def _mistake(self, i: int) -> Mistake:
-        image, grey = self.test.images[i], seen(self.model, self.test.images[i])
-        codes = self.evaluation.predicted[i], self.evaluation.truth[i]
-        evidences = [self.model.explain(image, self.evaluation.classes[code]) for code in codes]
-        maps = [evidence.map() for evidence in evidences]
-        largest = max(float(np.abs(each).max()) for each in maps)
-        first, second = (
-            Opinion(
-                evidence.label,
-                float(self.evaluation.probabilities[i, code]),
-                evidence.score,
-                evidence.bias,
-                data_uri(overlay(grey, own, largest), _LARGE),
-            )
-            for code, evidence, own in zip(codes, evidences, maps, strict=True)
+        image, numbers = self.test.images[i], [self.evaluation.predicted[i], self.evaluation.truth[i]]
+        grey = self.model.encoder_.working_image(as_image(self.model, image))
+        evidences = [self.model.explain(image, self.evaluation.classes[number]) for number in numbers]
+        probabilities, (maps, _) = self.evaluation.probabilities[i, numbers], evidence_maps(grey, evidences)
+        both = (
+            Explained(evidence.label, float(probability), sum_text(evidence, 3), data_uri(drawn, _LARGE))
+            for evidence, probability, drawn in zip(evidences, probabilities, maps, strict=True)
         )
-        picture = Picture(data_uri(shown(self.model, image), _LARGE), image_name(self.test, i))
-        return Mistake(picture, (first, second))
+        return Mistake(picture(self.model, self.test, i, _LARGE), *both)
 
 
-def thumbnail(model: DDLCNClassifier, images: ImageSet, i: int) -> Picture:
-    """A small picture of image i."""
-    return Picture(data_uri(shown(model, images.images[i]), _SMALL), image_name(images, i))
+def picture(model: DDLCNClassifier, images: ImageSet, i: int, side: int = _SMALL) -> Picture:
+    """Return a picture of image i, in colour."""
+    return Picture(data_uri(read_original(model, images.images[i], colour=True), side), image_name(images, i))
 
 
 def image_name(images: ImageSet, i: int) -> str:
-    """The file's folder and name, or the row of an array."""
+    """Return the file's folder and name, or the row of an array."""
     return "/".join(PurePath(images.paths[i]).parts[-2:]) if images.paths else f"image {i}"

@@ -1,5 +1,5 @@
 "use strict";
-// Sort the table of classes by a column: first the way that is most telling, then the other way.
+// Sort the table of classes by a column: first ascending, then descending.
 const table = document.getElementById("class-table");
 const body = table.tBodies[0];
 const value = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
@@ -16,7 +16,7 @@ for (const header of table.tHead.rows[0].cells) {
   });
 }
 
-// Show only the classes whose row holds what is typed.
+// Show only the classes whose row contains the search text.
 const find = document.getElementById("find");
 find.addEventListener("input", () => {
   const wanted = find.value.trim().toLowerCase();
@@ -28,7 +28,7 @@ find.addEventListener("input", () => {
   document.getElementById("found").textContent = wanted ? `${shown} of ${body.rows.length}` : "";
 });
 
-// Name the cell of the confusion picture that is pointed at, or that the arrow keys lead to.
+// Name the cell of the confusion matrix under the pointer, or the one that the arrow keys select.
 const heat = document.getElementById("heat");
 if (heat) {
   const names = JSON.parse(heat.dataset.names);
@@ -38,7 +38,7 @@ if (heat) {
   const mistakes = Object.keys(counts).map((key) => key.split(",").map(Number)).filter(([row, column]) => row !== column);
   const tell = (row, column) => {
     const n = counts[`${row},${column}`] ?? 0;
-    cell.textContent = row === column ? `${names[row]}: ${n} right` : `${names[row]} taken for ${names[column]}: ${n}`;
+    cell.textContent = row === column ? `${names[row]}: ${n} correct` : `${names[row]} classified as ${names[column]}: ${n}`;
   };
   const point = (event) => {
     const box = heat.getBoundingClientRect();

@@ -1,17 +1,18 @@
-"""The report: all that is worth knowing about a tested model, in one HTML page that needs nothing else.
+"""The report: one HTML page about a tested model, which needs no other file.
 
-Text from users only ever passes through the template's escaping, and the page's security policy lets no
-script run but its own.
+All text from users is escaped by the template, and the page's security policy allows its own script only.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from importlib import resources
 from importlib.metadata import version
@@ -24,21 +25,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ddlcn.classifier import DDLCNClassifier
+from ddlcn.description import describe, selection_sentences, settings
 from ddlcn.errors import DDLCNError
 from ddlcn.evaluation import Evaluation
+from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
-from ddlcn.model_file import write_atomically
-from ddlcn.progress import track
-from ddlcn.report.atoms import Layer, layers
+from ddlcn.persistence.atomic import write_atomically
+from ddlcn.report.atoms import layers
 from ddlcn.report.confusions import MOST_CELLS, class_rows, heat
 from ddlcn.report.curve import Point
-from ddlcn.report.examples import Examples, Picture, image_name, thumbnail
+from ddlcn.report.examples import Examples, image_name, picture
 from ddlcn.report.leaks import find_leaks
 from ddlcn.report.pixels import data_uri
 from ddlcn.report.strokes import svg_paths
-from ddlcn.report.tiles import signed
 
-_LEAKS, _SKIPPED, _ATOMS = 12, 200, 24  # shown at most
+_ATOMS = 24  # of the first layer, at most
 
 
 def write_report(
@@ -52,59 +53,74 @@ def write_report(
     stages: Mapping[str, float] = MappingProxyType({}),
     learning_curve: Sequence[Point] = (),
 ) -> Path:
-    """Write `index.html` into a directory, which is made if need be, and return its path.
+    """Write `index.html` into a folder, which is made if needed.
 
     Parameters
     ----------
+    directory : path
     evaluation : Evaluation
-        The model's answers on `test`, in its order.
+        The model's predictions for `test`, in its order.
+    model : DDLCNClassifier
+        A fitted model.
+    test : ImageSet
     train : ImageSet, optional
-        The training images, to look for duplicates among the test images and for patches near the atoms.
+        The training images: duplicates of test images among them and the patches nearest to atoms are shown.
     command : str
-        What was typed.
+        The command line.
     stages : mapping
-        Seconds of what came before training, by name.
+        Seconds of stages before training, by name.
     learning_curve : sequence of Point
         See `learning_curve`.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    DDLCNError
+        If the evaluation is of other images, or the folder can't be made.
     """
     if len(evaluation.truth) != len(test):
         raise DDLCNError(
-            f"{len(evaluation.truth)} answers for {len(test)} images: evaluate this very ImageSet"
+            f"{len(evaluation.truth)} predictions for {len(test)} images: give the evaluation of this ImageSet"
         )
     page = Path(directory, "index.html")
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DDLCNError(f"can't make {str(directory)!r} ({error.strerror}): choose another folder") from None
-    examples = Examples(model, evaluation, test)
+    examples, described = Examples(model, evaluation, test), describe(model)
     few = len(evaluation.classes) <= MOST_CELLS
     parts = {
         "classes": lambda: class_rows(evaluation),
-        "matrix": lambda: _cells(evaluation) if few else None,
+        "matrix": lambda: evaluation.confusion.tolist() if few else None,
         "heat": lambda: None if few else heat(evaluation),
         "pairs": examples.pairs,
         "mistakes": examples.mistakes,
         "best": examples.best,
-        "leaks": lambda: None if train is None else _leaks(model, train, test),
-        "layers": lambda: _drawn(layers(model, None if train is None else train.images, _ATOMS)),
-        "curve": lambda: _curve(learning_curve),
+        "leaks": lambda: None if train is None else find_leaks(model, train, test),
+        "layers": lambda: layers(model, None if train is None else train.images, _ATOMS),
+        "curve": lambda: _curve(learning_curve) if learning_curve else None,
     }
     facts = {
         "evaluation": evaluation,
-        "model": model,
-        "n_test": len(test),
-        "n_train": 0 if train is None else len(train),
+        "model": described,
+        "training_seconds": sum(model.timings_.values()),
+        "test": test,
+        "train": train,
         "source": Path(test.source).name,
         "command": command,
         "skipped": list(dict.fromkeys((train.skipped if train else []) + test.skipped)),
-        "passed_over": test.passed_over,
-        "most_skipped": _SKIPPED,
-        "most_leaks": _LEAKS,
         "stages": {**stages, **model.timings_, "testing": evaluation.seconds},
         "memory": _peak_memory(),
-        "settings": _settings(model),
+        "settings": settings(described),
+        "selection": selection_sentences(described["selection"]),
         "machine": _machine(),
         "written": datetime.now().astimezone(),
+        "picture_of": partial(picture, model),
+        "image_name": image_name,
     }
     facts |= {name: make() for name, make in track("Report", parts.items(), total=len(parts))}
     write_atomically(page, _render(facts).encode("utf-8", "replace"))  # file names may be no Unicode
@@ -120,9 +136,10 @@ def _render(facts: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "strokes": svg_paths,
+        "thumbnail": _thumbnail,
         "percent": lambda share: "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%",
-        "signed": lambda value: signed(value, 3),
-        "breakable": lambda name: Markup("/<wbr>").join(str(name).split("/")),
+        "breakable": lambda text: Markup("<wbr>").join(re.split("(?<=[/(])", str(text))),
     }
     style, script = (
         resources.files("ddlcn.report").joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")
@@ -133,95 +150,22 @@ def _render(facts: dict[str, Any]) -> str:
     )
 
 
-def _cells(evaluation: Evaluation) -> list[list[tuple[int, float]]]:
-    """Counts and shares of the true class, row by row."""
-    counts = evaluation.confusion
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return [list(zip(*row, strict=True)) for row in zip(counts.tolist(), shares.tolist(), strict=True)]
-
-
-def _leaks(model: DDLCNClassifier, train: ImageSet, test: ImageSet) -> dict[str, Any]:
-    found = find_leaks(model, train, test)
-    shown = [
-        {
-            "leak": leak,
-            "train": thumbnail(model, train, leak.train),
-            "test": thumbnail(model, test, leak.test),
-            "labels": (train.labels[leak.train], test.labels[leak.test]),
-        }
-        for leak in found[:_LEAKS]
-    ]
-    rest = [(image_name(train, leak.train), image_name(test, leak.test)) for leak in found[_LEAKS:500]]
-    return {"n": len(found), "exact": sum(leak.exact for leak in found), "shown": shown, "rest": rest}
-
-
-def _drawn(found: list[Layer]) -> list[dict[str, Any]]:
-    """Atoms as SVG paths and patches as pictures."""
-    return [
-        {
-            "title": layer.title,
-            "tiles": [
-                [(svg_paths(tile.atom), tile.caption, True)]
-                + [
-                    (svg_paths(each.values), each.caption, True)
-                    if each.values.ndim == 1
-                    else (Picture(data_uri(_stretched(each.values), 48), "nearest patch"), "", False)
-                    for each in tile.beside
-                ]
-                for tile in layer.tiles
-            ],
-        }
-        for layer in found
-    ]
-
-
-def _stretched(pixels: np.ndarray) -> np.ndarray:
+def _thumbnail(pixels: np.ndarray) -> str:
+    """A patch at full contrast."""
     low, high = float(pixels.min()), float(pixels.max())
-    return (pixels - low) / max(high - low, 1e-6)
+    return data_uri((pixels - low) / max(high - low, 1e-6), 48)
 
 
-def _curve(points: Sequence[Point]) -> dict[str, Any] | None:
-    """Where the points of the learning curve lie in a drawing of 600 × 240 units, on a logarithmic x."""
-    if not points:
-        return None
-    x = np.log(np.array([point.images_per_class for point in points], dtype=float))
-    left = 62 + 508 * (x - x[0]) / max(float(x[-1] - x[0]), 1e-9)
+def _curve(points: Sequence[Point]) -> dict[str, Any]:
+    """Points of the learning curve, each with its place on a logarithmic axis from 0 to 1, and the lowest line."""
+    x = np.log([point.images_per_class for point in points])
+    places = (x - x[0]) / max(float(x[-1] - x[0]), 1e-9)
     floor = np.floor(10 * min(point.low for point in points)) / 10
-
-    def down(share: float) -> float:
-        return 10 + 190 * (1 - share) / max(1 - floor, 0.1)
-
-    marks = [
-        {"x": at, "y": down(point.accuracy), "low": down(point.low), "high": down(point.high), "point": point}
-        for at, point in zip(left.tolist(), points, strict=True)
-    ]
-    lines = [{"y": down(share), "share": share} for share in np.linspace(floor, 1, 3).tolist()]
-    return {"marks": marks, "lines": lines}
-
-
-def _settings(model: DDLCNClassifier) -> dict[str, Any]:
-    """The model's parameters, with what its preset and cross-validation decided in place of None."""
-    network = model.network_
-    decided = {
-        "descriptor": _spelt(model.descriptor_),
-        "coder": " then ".join(map(_spelt, network.coders)),
-        "pyramid": network.pyramid.levels,
-        "min_channel": network.min_channel,
-        "power": network.power,
-        "deep": network.deep,
-        "C": f"{model.svm_.C_:g}",
-    }
-    params = {**model.get_params(deep=False), **decided}
-    return {name: value for name, value in params.items() if value is not None and name != "neighbors"}
-
-
-def _spelt(part: Any) -> str:
-    params = ", ".join(f"{name}={value!r}" for name, value in part.get_params().items())
-    return f"{type(part).__name__}({params})"
+    return {"points": list(zip(places.tolist(), points, strict=True)), "floor": float(floor)}
 
 
 def _machine() -> dict[str, str]:
-    """What the times depend on besides the work."""
+    """The machine and the versions that times depend on."""
     return {
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
@@ -230,7 +174,7 @@ def _machine() -> dict[str, str]:
 
 
 def _peak_memory() -> float | None:
-    """Megabytes that this process has held at most, where the system tells."""
+    """Peak memory of this process in megabytes, if the system knows it."""
     try:
         import resource
     except ImportError:  # Windows

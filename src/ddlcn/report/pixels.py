@@ -1,4 +1,4 @@
-"""Pixels for people: an image as the model sees it, evidence laid over it, and both as data URIs."""
+"""Images for people: at their own size or at working size, with evidence over them, and as data URIs."""
 
 from __future__ import annotations
 
@@ -16,32 +16,24 @@ from PIL import Image
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
 from ddlcn.images import read_colour, read_grey
-from ddlcn.model_file import write_atomically
+from ddlcn.persistence.atomic import write_atomically
 
-EVIDENCE_COLOURS = "RdBu_r"  # red speaks for the class, blue against it
-
-
-def original(model: DDLCNClassifier, image: Any) -> np.ndarray:
-    """The image in grey, at its own size."""
-    if model.image_shape is not None:
-        image = np.reshape(image, model.image_shape)
-    return read_grey(image, value_range=model.value_range_)
+EVIDENCE_COLOURS = "RdBu_r"  # red is evidence for the class, blue against it
 
 
-def shown(model: DDLCNClassifier, image: Any) -> np.ndarray:
-    """The image as people know it: in colour, at its own size."""
-    if model.image_shape is not None:
-        image = np.reshape(image, model.image_shape)
-    return read_colour(image, value_range=model.value_range_)
+def as_image(model: DDLCNClassifier, image: Any) -> Any:
+    """Return a path or an array; the row of a matrix is given its shape."""
+    return image if model.image_shape is None else np.reshape(image, model.image_shape)
 
 
-def seen(model: DDLCNClassifier, image: Any) -> np.ndarray:
-    """The image in grey, at the size that the model works on."""
-    return model.descriptor_.resize(original(model, image))
+def read_original(model: DDLCNClassifier, image: Any, colour: bool = False) -> np.ndarray:
+    """Return an image at its own size, in grey or in colour."""
+    read = read_colour if colour else read_grey
+    return read(as_image(model, image), value_range=model.encoder_.value_range)
 
 
 def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarray:
-    """Evidence over a grey image, as RGB in [0, 1]: the stronger, the more colour; ±`largest` is full."""
+    """Draw evidence over a grey image, as RGB in [0, 1]: the stronger, the more colour; ±`largest` is full."""
     strength = np.clip(evidence / max(largest, 1e-12), -1, 1)
     colour = colormaps[EVIDENCE_COLOURS](0.5 + strength / 2)[..., :3]
     cover = 0.85 * np.sqrt(np.abs(strength))[..., None]
@@ -49,13 +41,13 @@ def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarra
 
 
 def patch(grey: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
-    """The pixels that a patch's descriptor depends on: two beyond each side, black where the image ends."""
+    """Return the pixels that a patch's descriptor depends on: two beyond each side, black outside the image."""
     top, left = (round(float(centre) - (size - 1) / 2) for centre in position)
     return np.pad(grey, 2)[top : top + size + 4, left : left + size + 4]
 
 
 def data_uri(picture: np.ndarray, side: int, kind: str = "JPEG") -> str:
-    """Grey or RGB in [0, 1], or RGB(A) bytes, as a small picture whose longest side is `side`."""
+    """Return grey or RGB in [0, 1], or RGB(A) bytes, as a small picture whose longest side is `side`."""
     pixels = picture if picture.dtype == np.uint8 else (255 * picture.clip(0, 1) + 0.5).astype(np.uint8)
     height, width = (max(1, round(side * n / max(pixels.shape[:2]))) for n in pixels.shape[:2])
     small = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
@@ -65,12 +57,22 @@ def data_uri(picture: np.ndarray, side: int, kind: str = "JPEG") -> str:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure whole or not at all, in the format that the file's name asks for."""
+    """Write a figure, in the format that the file's name ends in; no incomplete file is ever left.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    path : path
+        As in `picture.png` or `picture.svg`.
+
+    Raises
+    ------
+    DDLCNError
+        If the format is unknown, or the file can't be written.
+    """
     kind = PurePath(path).suffix[1:].lower() or "png"
     if kind not in (known := figure.canvas.get_supported_filetypes()):
-        raise DDLCNError(
-            f"{os.fspath(path)!r}: can't draw .{kind}; name a file in {', '.join(sorted(known))}"
-        )
+        raise DDLCNError(f"{os.fspath(path)!r}: can't draw .{kind}; name a file in {', '.join(sorted(known))}")
     file = io.BytesIO()
     figure.savefig(file, format=kind, dpi=120)
     write_atomically(path, file.getvalue())

@@ -1,4 +1,4 @@
-"""A SIFT atom drawn so that a person sees edges: strokes along the edges of each of its 4 × 4 cells.
+"""A SIFT atom as a drawing of edges: strokes along the edges of each of its 4 × 4 cells.
 
 A descriptor holds gradient energy, angle fastest, then y-cell, then x-cell. An edge runs across its gradient;
 its stroke lies a little to the bright side of the cell, so that a thin line shows as two strokes.
@@ -14,9 +14,9 @@ _FAINT = 0.2  # strokes weaker than this share of the strongest are left out
 
 
 def strokes(atom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Segments (m, 2, 2), two (x, y) ends each in the unit square with y down, and strengths (m,) up to 1.
+    """Return segments (m, 2, 2), two (x, y) ends each in the unit square with y down, and strengths (m,) up to 1.
 
-    A gradient along x, from bright on the left to dark on the right, is an upright stroke left of the middle:
+    A gradient along x, from bright on the left to dark on the right, is a vertical stroke left of the middle:
 
     >>> atom = np.zeros(128)
     >>> atom[0] = 1
@@ -36,12 +36,12 @@ def strokes(atom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def svg_path(segments: np.ndarray) -> str:
-    """Segments as the path data of an SVG of 100 × 100 units."""
+    """Return segments as the path data of an SVG of 100 × 100 units."""
     return "".join("M{:.0f} {:.0f}L{:.0f} {:.0f}".format(*segment.ravel()) for segment in 100 * segments)
 
 
 def svg_paths(atom: np.ndarray) -> list[tuple[str, float]]:
-    """An atom as SVG path data, (path, strength) for strong, middling and faint strokes."""
+    """Return an atom as SVG path data: (path, strength) for faint, middling and strong strokes."""
     segments, strengths = strokes(atom)
     levels = np.ceil(strengths * 3) / 3
     return [(svg_path(segments[levels == level]), float(level)) for level in np.unique(levels)]

@@ -1,4 +1,4 @@
-"""Tiles: an atom beside what explains it, the patches nearest to it or the atoms that share it."""
+"""Tiles: an atom, and beside it the patches nearest to it or the atoms that use it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,21 @@ class Beside(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """An atom and what stands beside it."""
+    """An atom and what is drawn beside it."""
 
     atom: np.ndarray
     caption: str
     beside: list[Beside]
     colour: str = "black"
 
+    @property
+    def squares(self) -> list[Beside]:
+        """All that is drawn, the atom first."""
+        return [Beside(self.atom, self.caption), *self.beside]
+
 
 def width(tiles: Sequence[Tile]) -> float:
-    """Room for the widest tile and the space after it."""
+    """Return the width of the widest tile and the space after it."""
     return 0.5 + (1 + _GAP) * (1 + max((len(tile.beside) for tile in tiles), default=0))
 
 
@@ -42,8 +47,7 @@ def draw_tiles(axis: Axes, tiles: Sequence[Tile], columns: int, top: float, heig
     for i, tile in enumerate(tiles):
         row, column = divmod(i, columns)
         x, y = 0.25 + column * width(tiles), top + row * height + height - 1.1
-        squares = [Beside(tile.atom, tile.caption), *tile.beside]
-        for n, square in enumerate(squares):
+        for n, square in enumerate(tile.squares):
             left = x + n * (1 + _GAP)
             draw_square(axis, square.values, left, y, tile.colour if n == 0 else "0.75")
             size, colour = (9, tile.colour) if n == 0 else (7, "0.3")
@@ -51,7 +55,7 @@ def draw_tiles(axis: Axes, tiles: Sequence[Tile], columns: int, top: float, heig
 
 
 def draw_square(axis: Axes, values: np.ndarray, x: float, y: float, edge: str) -> None:
-    """Strokes of an atom, or pixels of a patch at full contrast, in the unit square at (x, y)."""
+    """Draw the strokes of an atom, or the pixels of a patch at full contrast, in the unit square at (x, y)."""
     if values.ndim == 2:
         axis.imshow(values, cmap="gray", extent=(x, x + 1, y + 1, y))
         return
@@ -63,13 +67,13 @@ def draw_square(axis: Axes, values: np.ndarray, x: float, y: float, edge: str) -
 
 
 def plain(text: Any, most: int = 28) -> str:
-    """Text for matplotlib: short, and with no sign that would start its mathematics."""
+    """Return text for matplotlib: short, and with no sign that would start a formula."""
     text = str(text)
     return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")
 
 
 def signed(value: float, digits: int) -> str:
-    """A number with its sign, as it is set.
+    """Return a number with its sign.
 
     >>> signed(0.5, 2), signed(-0.25, 2)
     ('+0.50', '−0.25')

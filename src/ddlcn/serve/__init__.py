@@ -1,10 +1,10 @@
-"""A model on the web: a page to look at its answers with, and a JSON API (extra `serve`).
+"""A model as a web page and a JSON API (extra `serve`).
 
-client ──► Patient   an end to every wait for a client              protocol.py
-       ──► Guard     who may ask; how large, how long, how many     guard.py
-       ──► routes    what can be asked                              api.py, answers.py
-       ──► Workers   a few threads, a short queue, else 503         workers.py
-       ──► Judge     the model's answers                            judge.py
+client ──► protocol.py    a time limit for every wait
+       ──► guard.py       who may send requests; how large, how slow, how many
+       ──► api.py         the routes; answers.py: what they answer
+       ──► workers.py     a few threads and a short queue, else 503
+       ──► predictor.py   the model
 """
 
 from ddlcn.serve.api import create_app

@@ -1,32 +1,34 @@
-"""What the API answers, as it stands in its OpenAPI description."""
+"""What the API answers, as in its OpenAPI description."""
+
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 
 class Problem(BaseModel):
-    """Why there is no other answer."""
+    """Why a request was refused."""
 
     detail: str
 
 
 class Share(BaseModel):
-    """A class and how likely it is."""
+    """A class and its probability."""
 
     label: str
     probability: float = Field(ge=0, le=1)
 
 
 class Prediction(BaseModel):
-    """What an image shows."""
+    """The classes of an image."""
 
     name: str = Field(description="the file's name, as sent")
-    label: str = Field(description="the likeliest class")
+    label: str = Field(description="the most likely class")
     probability: float = Field(ge=0, le=1, description="calibrated on the training images")
-    classes: list[Share] = Field(description="all classes, likeliest first")
+    classes: list[Share] = Field(description="all classes, the most likely first")
 
 
 class Predictions(BaseModel):
-    """Answers in the order of the images."""
+    """Predictions in the order of the images."""
 
     predictions: list[Prediction]
 
@@ -39,11 +41,11 @@ class Stroke(BaseModel):
 
 
 class Atom(BaseModel):
-    """An atom of a dictionary, drawn as the edges it stands for."""
+    """An atom of a dictionary, drawn as edges."""
 
     atom: int = Field(description="its number in the dictionary, from 0")
     strokes: list[Stroke]
-    learnt_on: str | None = Field(default=None, description="the class of a first-layer atom")
+    learnt_from: str | None = Field(default=None, description="the class of a first-layer atom")
 
 
 class Patch(BaseModel):
@@ -56,77 +58,79 @@ class Patch(BaseModel):
 
 
 class AtomShare(Atom):
-    """What an atom brought to the score, and the patches that it fired on, strongest first."""
+    """The share of an atom in the score, and its patches in the image, the strongest first."""
 
     share: float = Field(description="its part of the score")
     patches: list[Patch]
+
+
+class ChannelShare(BaseModel):
+    """What a channel adds to the score."""
+
+    name: str
+    total: float
 
 
 class Explanation(Prediction):
     """Where in an image a class's score comes from: score = bias + the sum of the evidence."""
 
     explained: str = Field(description="the class that the evidence is for")
-    score: float = Field(description="of the linear SVM, before it becomes a probability")
-    bias: float = Field(description="the part of the score that no patch brings")
-    deep: float = Field(
-        description="the part of the score that patches bring by the deep channel, not by atoms"
-    )
-    shape: tuple[int, int] = Field(description="height and width of the image as the model sees it")
-    largest: float = Field(description="the strongest evidence of a pixel, for or against")
-    image: str = Field(description="the image as the model sees it: a data URI")
-    map: str = Field(
-        description="the evidence to lay over the image, red for and blue against: a PNG data URI"
-    )
-    values: list[list[float]] | None = Field(
-        default=None, description="the evidence of each pixel, if asked for"
-    )
-    atoms: list[AtomShare] = Field(description="the atoms that matter most")
+    score: float = Field(description="of the linear SVM, before calibration to a probability")
+    bias: float = Field(description="the part of the score that no patch adds")
+    channels: list[ChannelShare] = Field(description="what each channel adds to the score")
+    shape: tuple[int, int] = Field(description="height and width of the image at working size")
+    deskewed: bool = Field(description="whether the image at working size is deskewed")
+    largest: float = Field(description="the largest evidence of a pixel, for or against")
+    image: str = Field(description="the image at working size, in grey: a data URI")
+    map: str = Field(description="the evidence to lay over the image, red for and blue against: a PNG data URI")
+    values: list[list[float]] | None = Field(default=None, description="the evidence of each pixel, if numbers=true")
+    atoms: list[AtomShare] = Field(description="the atoms with the largest shares")
 
 
-class SharedAtom(Atom):
-    """An atom and, in a deeper layer, the first-layer atoms that share it, with their weights."""
+class UsedAtom(Atom):
+    """An atom and, in a deeper layer, the first-layer atoms that use it, with their weights."""
 
-    shared_by: list[tuple[float, Atom]] = Field(
-        default=[], description="weight and first-layer atom, heaviest first"
+    used_by: list[tuple[float, Atom]] = Field(
+        default=[], description="weight and first-layer atom, the largest weight first"
     )
 
 
 class Atoms(BaseModel):
-    """Some atoms of a layer, those that matter most first."""
+    """Some atoms of a layer, those with the largest weights first."""
 
     layer: int
-    total: int = Field(description="how many there are to ask for")
-    atoms: list[SharedAtom]
-
-
-class Layer(BaseModel):
-    """A dictionary and how images are coded with it."""
-
-    atoms: int = Field(description="how many")
-    coder: str = Field(description="exact or llc")
-    neighbors: int = Field(description="the nearest atoms that take part in a code")
+    total: int = Field(description="number of atoms of the layer, or of one class of it")
+    atoms: list[UsedAtom]
 
 
 class Allowed(BaseModel):
-    """What a request may bring."""
+    """The limits of a request."""
 
     bytes: int = Field(description="of the whole body")
-    images: int = Field(description="to predict at once")
+    images: int = Field(description="of /api/predict")
     pixels: int = Field(description="of all images together")
 
 
 class Model(BaseModel):
-    """What is served."""
+    """The model that is served, described as by `ddlcn info --json`."""
 
     name: str
     version: str = Field(description="of ddlcn")
     classes: list[str]
-    n_train: int = Field(description="images that it was trained on")
-    layers: list[Layer]
+    n_train: int = Field(description="number of training images")
+    value_range: tuple[float, float] = Field(description="black and white of arrays of floats")
+    preprocessing: dict[str, Any]
+    channels: list[dict[str, Any]] = Field(description="descriptor, coder, pooling, … of each channel")
+    weights: list[float] = Field(description="of the channels")
+    atoms: dict[str, list[int]] = Field(description="atoms of each layer, by channel")
+    n_features: int
+    C: float = Field(description="weight of errors in the SVM")
+    augmentation: str = Field(description="of the training images")
+    selection: list[dict[str, Any]] = Field(description="settings chosen on held-out training images")
     limits: Allowed
 
 
 class Health(BaseModel):
-    """A sign of life."""
+    """The server is running."""
 
     status: str = Field(description="ok")

@@ -1,49 +1,49 @@
-"""What can be asked: the page, the API and its description."""
+"""The routes: the page, the API and its description."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from importlib import resources
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader
 
 from ddlcn import __version__
+from ddlcn.blas import one_blas_thread
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
-from ddlcn.layers.threads import one_blas_thread
 from ddlcn.serve import answers
 from ddlcn.serve.guard import Guard, busy, refusal
-from ddlcn.serve.judge import Judge, Unknown, Upload
 from ddlcn.serve.limits import Limits
+from ddlcn.serve.predictor import NotFound, Predictor, Upload
 from ddlcn.serve.workers import Busy, Workers
 
 _REASONS = {
     400: "the body can't be parsed",
     401: "a token is needed",
-    403: "asked from another site",
+    403: "the request comes from another site",
     404: "the model has no such class or layer",
     408: "the body came too slowly",
     413: "the body is too large",
     422: "an image or a parameter can't be used",
     503: "too many requests at once: try again after Retry-After seconds",
 }
-_STATIC = {  # where each file of the page lives, and what it is
+_STATIC = {  # package, name and type of each file of the page
     "/": ("ddlcn.serve", "page.html", "text/html"),
     "/page.css": ("ddlcn.serve", "page.css", "text/css"),
-    "/look.css": ("ddlcn.report", "page.css", "text/css"),  # the report's look
+    "/report.css": ("ddlcn.report", "page.css", "text/css"),
     "/page.js": ("ddlcn.serve", "page.js", "text/javascript"),
 }
+_TEMPLATES = Environment(loader=PackageLoader("ddlcn.serve", "."), autoescape=True, trim_blocks=True)
 
 
-class Service:
-    """What the routes work with."""
+class Service(NamedTuple):
+    """What the routes use."""
 
-    def __init__(self, judge: Judge, workers: Workers) -> None:
-        self.judge, self.workers = judge, workers
+    predictor: Predictor
+    workers: Workers
 
 
 def _service(request: Request) -> Service:
@@ -51,22 +51,18 @@ def _service(request: Request) -> Service:
 
 
 TheService = Annotated[Service, Depends(_service)]
-AClass = Annotated[str | None, Query(alias="class", description="only atoms learnt on this class (layer 1)")]
-api = APIRouter(
-    responses={status: {"model": answers.Problem, "description": why} for status, why in _REASONS.items()}
-)
+api = APIRouter(responses={status: {"model": answers.Problem, "description": why} for status, why in _REASONS.items()})
 
 
 @api.post("/api/predict")
 async def predict(
-    service: TheService,
-    images: Annotated[list[UploadFile], File(min_length=1, description="one image or several")],
+    service: TheService, images: Annotated[list[UploadFile], File(min_length=1, description="one image or several")]
 ) -> answers.Predictions:
-    """Say what images show: the likeliest class of each, and calibrated probabilities of all classes."""
-    most = service.judge.limits.images
+    """Classify images: the most likely class of each, and calibrated probabilities of all classes."""
+    most = service.predictor.limits.images
     if len(images) > most:
         raise DDLCNError(f"{len(images)} images; send at most {most} at once")
-    return await service.workers.run(service.judge.predict, [await _read(image) for image in images])
+    return await service.workers.run(service.predictor.predict, [await _read(image) for image in images])
 
 
 @api.post("/api/explain")
@@ -74,35 +70,37 @@ async def explain(
     service: TheService,
     image: Annotated[UploadFile, File(description="the image")],
     label: Annotated[
-        str | None, Form(alias="class", description="the class to explain; by default the likeliest")
+        str | None, Form(alias="class", description="the class to explain; by default the most likely")
     ] = None,
-    numbers: Annotated[bool, Form(description="give the evidence of each pixel as a number too")] = False,
+    numbers: Annotated[bool, Form(description="also give the evidence of each pixel as a number")] = False,
 ) -> answers.Explanation:
     """Say where in an image a class's score comes from, exactly: bias and evidence add up to the score."""
-    return await service.workers.run(service.judge.explain, await _read(image), label or None, numbers)
+    return await service.workers.run(service.predictor.explain, await _read(image), label or None, numbers)
 
 
 @api.get("/api/atoms")
 async def atoms(
     service: TheService,
     layer: Annotated[int, Query(ge=1, description="which dictionary, 1 the first")] = 1,
-    start: Annotated[int, Query(ge=0, description="how many to pass over")] = 0,
+    start: Annotated[int, Query(ge=0, description="how many to skip")] = 0,
     count: Annotated[int, Query(ge=1, le=200, description="how many to show")] = 48,
-    label: AClass = None,
+    label: Annotated[
+        str | None, Query(alias="class", description="only atoms learnt from this class (layer 1)")
+    ] = None,
 ) -> answers.Atoms:
-    """Show what a dictionary has learnt, those atoms that matter most first."""
-    return await service.workers.run(service.judge.atoms, layer, start, count, label or None)
+    """Show what a dictionary has learnt, the atoms with the largest weights first."""
+    return await service.workers.run(service.predictor.atoms, layer, start, count, label or None)
 
 
 @api.get("/api/model")
 async def model(service: TheService) -> answers.Model:
-    """Say what is served: its classes, its layers, and what a request may bring."""
-    return service.judge.describe()
+    """Describe the model: its classes and channels, and the limits of a request."""
+    return service.predictor.describe()
 
 
 @api.get("/healthz")
 async def healthz() -> answers.Health:
-    """Say that the server is alive."""
+    """Say that the server is running."""
     return answers.Health(status="ok")
 
 
@@ -114,25 +112,40 @@ def create_app(
     threads: int = 2,
     limits: Limits = Limits(),
 ) -> FastAPI:
-    """The ASGI app that serves a fitted model; with a token, only to who sends it."""
-    judge, workers = Judge(model, name, limits), Workers(threads, limits.waiting)
+    """Return the ASGI app that serves a fitted model.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+    name : str
+        Shown on the page.
+    token : str, optional
+        Clients must send it.
+    threads : int
+    limits : Limits
+
+    Returns
+    -------
+    FastAPI
+    """
+    predictor, workers = Predictor(model, name, limits), Workers(threads, limits.waiting)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         with one_blas_thread():
-            judge.warm_up()
+            predictor.warm_up()
             yield
         workers.stop()
 
     app = FastAPI(
         title=f"ddlcn serve: {name}",
         version=__version__,
-        description="Asks a model what images show, and why.",
+        description="Classifies images, and explains predictions.",
         docs_url=None,  # FastAPI's own pages load scripts from the network; ours is /docs
         redoc_url=None,
         lifespan=life,
     )
-    app.state.service = Service(judge, workers)
+    app.state.service = Service(predictor, workers)
     app.include_router(api)
     for path, place in _STATIC.items():
         app.add_api_route(path, _file(*place), include_in_schema=False)
@@ -145,11 +158,10 @@ def create_app(
 
     @app.exception_handler(DDLCNError)
     async def on_mistake(request: Request, error: Exception) -> JSONResponse:
-        return refusal(404 if isinstance(error, Unknown) else 422, str(error))
+        return refusal(404 if isinstance(error, NotFound) else 422, str(error))
 
     @app.exception_handler(RequestValidationError)
-    async def on_bad_request(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
+    async def on_bad_request(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         return refusal(422, f"{first['loc'][-1]}: {first['msg']}")
 
@@ -170,10 +182,5 @@ def _file(package: str, name: str, kind: str) -> Any:
 
 
 async def _docs(request: Request) -> Response:
-    return Response(_drawn_docs(request.app, str(request.base_url)), media_type="text/html")
-
-
-@lru_cache(8)  # addresses that it is asked for under
-def _drawn_docs(app: FastAPI, address: str) -> str:
-    environment = Environment(loader=PackageLoader("ddlcn.serve", "."), autoescape=True, trim_blocks=True)
-    return environment.get_template("docs.html").render(app.openapi(), address=address)
+    page = _TEMPLATES.get_template("docs.html")
+    return HTMLResponse(page.render(request.app.openapi(), address=str(request.base_url)))

@@ -1,8 +1,8 @@
-"""The gate before the API: who may ask, and how large a body may be, how slow, and how many at once.
+"""The checks before the API: who may send requests, how large a body may be, how slow, and how many at once.
 
-Without a token only pages of this very server may ask, under a name of this very machine: other sites that a
-browser visits can neither post here (`Origin`) nor rename themselves to 127.0.0.1 (`Host`, DNS rebinding).
-With a token, who has it may.
+Without a token only pages of this server may send requests, under a name of this machine: other sites that a browser
+visits can neither post here (`Origin`) nor rename themselves to 127.0.0.1 (`Host`, DNS rebinding). With a token, every
+client that has it may.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ SECURITY = {
 
 
 def refusal(status: int, reason: str) -> JSONResponse:
-    """An answer that says why there is no other."""
+    """Return an answer that says why a request is refused."""
     more = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
     return JSONResponse({"detail": reason}, status, more.get(status))
 
 
 def busy() -> JSONResponse:
-    """The answer to more requests than can be worked on."""
+    """Return the answer to a request too many."""
     return refusal(503, "too many requests at once; try again in a second")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address can only be this machine.
+    """Return whether a name or address can only be this machine.
 
     >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "127.0.0.1.evil.example")]
     [True, True, True, False, False]
@@ -81,7 +81,7 @@ class Guard:
     def _refuse(self, scope: Scope, headers: Headers) -> JSONResponse | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self.token is None and not is_loopback(_name(host)):
-            return refusal(403, "the Host header names no loopback address; open the page by its own address")
+            return refusal(403, "the Host header is not a loopback address; use the address that the server printed")
         if origin is not None and urlsplit(origin).netloc != host:
             return refusal(403, "requests from pages of other sites are refused")
         if self.token is not None and scope["path"].startswith("/api/"):
@@ -90,7 +90,7 @@ class Guard:
                 return refusal(401, "a token is needed: send the header Authorization: Bearer TOKEN")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self.limits.body_bytes:
-            return too_large(self.limits)
+            return refusal(413, too_large(self.limits))
         return busy() if scope["method"] == "POST" and self.workers.full else None
 
 
@@ -116,18 +116,15 @@ class _Body:
         self.size += n
         self._guard.held += n
         if self.size > limits.body_bytes:
-            raise HTTPException(413, too_large_reason(limits))
+            raise HTTPException(413, too_large(limits))
         if self._guard.held > limits.held_bytes:
             raise HTTPException(503, "too many uploads at once; try again in a second", {"Retry-After": "1"})
         return message
 
 
-def too_large_reason(limits: Limits) -> str:
+def too_large(limits: Limits) -> str:
+    """Say that a request is too large."""
     return f"the request is larger than {limits.body_bytes / 2**20:g} MB; send fewer or smaller images"
-
-
-def too_large(limits: Limits) -> JSONResponse:
-    return refusal(413, too_large_reason(limits))
 
 
 def _name(host: str) -> str:

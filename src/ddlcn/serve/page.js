@@ -1,4 +1,4 @@
-// The page's one script. Text from users only ever becomes text nodes.
+// The script of the page. Text from users becomes text nodes only.
 
 const $ = (id) => document.getElementById(id);
 const make = (tag, props = {}, ...children) => {
@@ -8,31 +8,31 @@ const make = (tag, props = {}, ...children) => {
 };
 const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
 const signed = (value) => (value < 0 ? "\u2212" : "+") + Math.abs(value).toPrecision(3);
-const say = (text) => ($("status").textContent = text);
+const showStatus = (text) => ($("status").textContent = text);
 
-// ------------------------------------------------------------------------------------------------ asking
+// ---------------------------------------------------------------------------------------------- requests
 
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
   sessionStorage.setItem("token", given);
-  history.replaceState(null, "", location.pathname); // out of sight and out of the history
+  history.replaceState(null, "", location.pathname); // neither visible nor in the history
 }
 
-let asking; // one dialog, however many requests wait for it
-const askToken = () =>
-  (asking ??= new Promise((resolve) => {
-    $("ask-token").oncancel = (event) => event.preventDefault();
-    $("ask-token").querySelector("form").onsubmit = (event) => {
+let dialog; // one for all requests that wait for a token
+const readToken = () =>
+  (dialog ??= new Promise((resolve) => {
+    $("token-dialog").oncancel = (event) => event.preventDefault();
+    $("token-dialog").querySelector("form").onsubmit = (event) => {
       event.preventDefault();
       sessionStorage.setItem("token", $("token").value);
-      $("ask-token").close();
-      asking = undefined;
+      $("token-dialog").close();
+      dialog = undefined;
       resolve();
     };
-    $("ask-token").showModal();
+    $("token-dialog").showModal();
   }));
 
-async function ask(path, body) {
+async function request(path, body) {
   for (let tries = 1; ; tries++) {
     const token = sessionStorage.getItem("token");
     const headers = token ? { Authorization: `Bearer ${token}` } : {};
@@ -40,7 +40,7 @@ async function ask(path, body) {
       throw new Error("the server can't be reached; is it still running?");
     });
     if (answer.ok) return answer.json();
-    if (answer.status === 401) await askToken();
+    if (answer.status === 401) await readToken();
     else if (answer.status === 503 && tries < 20)
       await new Promise((wake) => setTimeout(wake, 1000 * (answer.headers.get("Retry-After") || 1)));
     else throw new Error((await answer.json().catch(() => ({}))).detail ?? `${answer.status} ${answer.statusText}`);
@@ -53,7 +53,7 @@ async function explain(item, label) {
     const form = new FormData();
     form.append("image", item.file, item.file.name);
     if (label !== undefined) form.append("class", label);
-    const answer = await ask("/api/explain", form);
+    const answer = await request("/api/explain", form);
     item.answers.set(key, answer).set(answer.explained, answer);
   }
   return item.answers.get(key);
@@ -61,17 +61,17 @@ async function explain(item, label) {
 
 // ------------------------------------------------------------------------------------------------ images
 
-let model, shown, turn = Promise.resolve();
+let model, shown, queue = Promise.resolve();
 
-function complain(text) {
+function showProblem(text) {
   const close = make("button", { type: "button", textContent: "✕", ariaLabel: "Dismiss" });
   const line = make("li", {}, make("span", { textContent: text }), close);
   close.onclick = () => line.remove();
   $("problems").append(line);
 }
 
-/** Take images in, one after the other, and show the first that can be read. */
-function take(files) {
+/** Classify images, one after the other, and show the first that can be read. */
+function add(files) {
   let first = true;
   for (const file of files) {
     const item = { file, url: URL.createObjectURL(file), answers: new Map() };
@@ -81,8 +81,8 @@ function take(files) {
     item.button.onclick = () => show(item);
     const place = make("li", {}, item.button);
     $("images").append(place);
-    turn = turn.then(async () => {
-      say(`Looking at ${file.name} …`);
+    queue = queue.then(async () => {
+      showStatus(`Classifying ${file.name} …`);
       try {
         if (model && file.size > model.limits.bytes)
           throw new Error(`'${file.name}' is larger than ${model.limits.bytes / 2 ** 20} MB; shrink it`);
@@ -90,17 +90,17 @@ function take(files) {
           throw new Error(`'${file.name}' can't be read; is it a folder?`);
         });
         item.best = await explain(item);
-        item.thumbnail.onerror = () => (item.thumbnail.src = item.url = item.best.image); // a kind that browsers don't know
+        item.thumbnail.onerror = () => (item.thumbnail.src = item.url = item.best.image); // a format that browsers don't know
         if (item.thumbnail.complete && !item.thumbnail.naturalWidth) item.thumbnail.onerror();
         item.caption.textContent = `${item.best.label} ${percent(item.best.probability)}`;
         item.button.ariaLabel = `${file.name}: ${item.best.label}, ${percent(item.best.probability)}`;
-        say(`${file.name}: ${item.best.label}, ${percent(item.best.probability)}`);
+        showStatus(`${file.name}: ${item.best.label}, ${percent(item.best.probability)}`);
         if (first) show(item);
         first = false;
       } catch (error) {
         place.remove();
-        say("");
-        complain(error.message);
+        showStatus("");
+        showProblem(error.message);
       }
     });
   }
@@ -109,12 +109,12 @@ function take(files) {
 }
 
 $("clear").onclick = () => {
-  turn = turn.then(() => {
+  queue = queue.then(() => {
     for (const { src } of $("images").querySelectorAll("img")) URL.revokeObjectURL(src);
     $("images").replaceChildren();
     $("problems").replaceChildren();
     $("answer").hidden = $("clear").hidden = true;
-    say("Cleared");
+    showStatus("Cleared");
     $("files").focus();
   });
 };
@@ -130,7 +130,7 @@ function show(item) {
   $("frame").style.setProperty("--ratio", width / height);
   $("frame").classList.toggle("coarse", Math.max(height, width) < 100);
   $("photo").onerror = () => ($("photo").src = item.best.image);
-  $("photo").src = item.url;
+  $("photo").src = item.best.deskewed ? item.best.image : item.url; // the evidence is for the deskewed image
   $("photo").alt = item.file.name;
   $("find").hidden = item.best.classes.length <= 12;
   $("find").value = "";
@@ -149,7 +149,7 @@ function choice(item, label, probability) {
       const answer = await explain(item, label);
       if (shown === item && radio.checked) showEvidence(item, answer);
     } catch (error) {
-      complain(error.message);
+      showProblem(error.message);
     }
     $("answer").classList.remove("waiting");
   };
@@ -158,22 +158,21 @@ function choice(item, label, probability) {
 
 function showEvidence(item, answer) {
   $("map").src = answer.map;
-  $("map").alt = `Evidence for ${answer.explained}: red speaks for it, blue against it`;
+  $("map").alt = `Evidence for ${answer.explained}: red for it, blue against it`;
   for (const element of document.querySelectorAll(".explained")) element.textContent = answer.explained;
-  const patches = answer.score - answer.bias;
-  const deep = answer.deep ? ` (${signed(answer.deep)} by the deep channel)` : "";
-  $("score").textContent = `Score ${signed(answer.score)} = patches ${signed(patches)}${deep}, bias ${signed(answer.bias)}. ` +
-    `The strongest pixel brings ${answer.largest.toPrecision(2)}.`;
+  const channels = answer.channels.map(({ name, total }) => `${name} ${signed(total)}`).join(", ");
+  $("score").textContent = `Score ${signed(answer.score)} = ${channels}, bias ${signed(answer.bias)}. ` +
+    `The strongest pixel has a share of ${answer.largest.toPrecision(2)}.`;
   $("patches").replaceChildren();
-  $("strongest").replaceChildren(...answer.atoms.map(strong));
-  say(`${item.file.name}: evidence for ${answer.explained}`);
+  $("strongest").replaceChildren(...answer.atoms.map(atomButton));
+  showStatus(`${item.file.name}: evidence for ${answer.explained}`);
 }
 
-function strong(atom) {
+function atomButton(atom) {
   const share = make("b", { className: atom.share > 0 ? "for" : "against", textContent: signed(atom.share) });
-  const learnt = make("span", { textContent: atom.learnt_on, title: `learnt on ${atom.learnt_on}` });
+  const learnt = make("span", { textContent: atom.learnt_from, title: `learnt from ${atom.learnt_from}` });
   const button = make("button", { type: "button", ariaPressed: "false" }, draw(atom), share, learnt);
-  button.ariaLabel = `Atom ${atom.atom}, learnt on ${atom.learnt_on}, brought ${signed(atom.share)}: show where it fired`;
+  button.ariaLabel = `Atom ${atom.atom}, learnt from ${atom.learnt_from}, share ${signed(atom.share)}: show its patches`;
   const frame = () => $("patches").replaceChildren(...atom.patches.map((patch) => {
     const square = make("i");
     for (const [side, part] of Object.entries(patch)) square.style[side] = `${100 * part}%`;
@@ -197,8 +196,8 @@ function draw(atom) {
   svg.setAttribute("aria-label", `atom ${atom.atom}`);
   for (const { path, strength } of atom.strokes) {
     const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    const look = { d: path, opacity: strength.toFixed(2), "stroke-width": (1 + 4 * strength).toFixed(1) };
-    for (const [name, value] of Object.entries(look)) line.setAttribute(name, value);
+    const style = { d: path, opacity: strength.toFixed(2), "stroke-width": (1 + 4 * strength).toFixed(1) };
+    for (const [name, value] of Object.entries(style)) line.setAttribute(name, value);
     svg.append(line);
   }
   return svg;
@@ -216,10 +215,10 @@ $("find").oninput = () => {
   for (const label of $("classes").children) label.hidden = !label.querySelector("b").textContent.toLowerCase().includes(wanted);
 };
 
-// --------------------------------------------------------------------------------------- ways for images in
+// ----------------------------------------------------------------------------------------------- sources
 
-$("files").onchange = () => take([...$("files").files]);
-addEventListener("paste", (event) => take([...event.clipboardData.files]));
+$("files").onchange = () => add([...$("files").files]);
+addEventListener("paste", (event) => add([...event.clipboardData.files]));
 addEventListener("dragover", (event) => {
   event.preventDefault();
   document.body.classList.add("over");
@@ -228,7 +227,7 @@ addEventListener("dragleave", (event) => event.relatedTarget ?? document.body.cl
 addEventListener("drop", (event) => {
   event.preventDefault();
   document.body.classList.remove("over");
-  take([...event.dataTransfer.files]);
+  add([...event.dataTransfer.files]);
 });
 
 let snapshots = 0;
@@ -239,14 +238,14 @@ $("camera").onclick = async () => {
     $("snapshot").showModal();
     await $("video").play();
   } catch (error) {
-    complain(`The camera can't be used: ${error.message}`);
+    showProblem(`The camera can't be used: ${error.message}`);
   }
 };
 $("take").onclick = () => {
   const { videoWidth: width, videoHeight: height } = $("video");
   const canvas = make("canvas", { width, height });
   canvas.getContext("2d").drawImage($("video"), 0, 0);
-  canvas.toBlob((blob) => blob && take([new File([blob], `snapshot ${++snapshots}.png`, { type: blob.type })]));
+  canvas.toBlob((blob) => blob && add([new File([blob], `snapshot ${++snapshots}.png`, { type: blob.type })]));
   $("snapshot").close();
 };
 $("stop").onclick = () => $("snapshot").close();
@@ -259,23 +258,23 @@ let layer = 1;
 async function showAtoms(start = 0) {
   const query = new URLSearchParams({ layer, start, count: 48 });
   if (layer === 1 && $("learnt").value) query.set("class", $("learnt").value);
-  const { total, atoms } = await ask(`/api/atoms?${query}`);
+  const { total, atoms } = await request(`/api/atoms?${query}`);
   if (start === 0) $("atoms").replaceChildren();
   $("atoms").append(...atoms.map(tile));
   const n = $("atoms").children.length;
-  const which = layer === 1 ? "those that weigh most first" : "those most shared first, each with the layer-1 atoms that share it";
+  const which = layer === 1 ? "the largest weights first" : "the most used first, each with layer-1 atoms that use it";
   $("count").textContent = `${n === total ? `All ${n}` : `${n} of ${total}`} atoms, ${which}`;
   $("more").hidden = n === total;
 }
 
 function tile(atom) {
   const captioned = (each, text) => make("figure", {}, draw(each), make("figcaption", { textContent: text, title: text.replace("\n", ": ") }));
-  const name = atom.learnt_on === null ? `${atom.atom}` : `${atom.atom}\n${atom.learnt_on}`;
-  const others = atom.shared_by.map(([weight, other]) => captioned(other, `${other.atom}\n${weight < 0 ? "\u2212" : "+"}${Math.abs(weight).toFixed(2)}`));
+  const name = atom.learnt_from === null ? `${atom.atom}` : `${atom.atom}\n${atom.learnt_from}`;
+  const others = atom.used_by.map(([weight, other]) => captioned(other, `${other.atom}\n${weight < 0 ? "\u2212" : "+"}${Math.abs(weight).toFixed(2)}`));
   return make("div", { className: "tile" }, captioned(atom, name), ...others);
 }
 
-const tryAtoms = (start) => showAtoms(start).catch((error) => complain(error.message));
+const tryAtoms = (start) => showAtoms(start).catch((error) => showProblem(error.message));
 $("more").onclick = () => tryAtoms($("atoms").children.length);
 $("learnt").onchange = () => tryAtoms();
 
@@ -289,20 +288,21 @@ function chooseLayer(number) {
 // ------------------------------------------------------------------------------------------------- start
 
 try {
-  model = await ask("/api/model");
+  model = await request("/api/model");
   document.title = `${model.name} – ddlcn serve`;
   $("name").textContent = model.name;
-  const sizes = model.layers.map(({ atoms }) => atoms).join(" + ");
-  $("about").textContent = `${model.classes.length} classes · trained on ${model.n_train} images · ${sizes} atoms`;
+  const [layers = []] = Object.values(model.atoms); // of the channel whose atoms are shown
+  const channels = model.channels.map(({ name }) => name).join(" + ");
+  $("about").textContent = `${model.classes.length} classes · trained on ${model.n_train} images · ${channels} · ${layers.join(" + ")} atoms`;
   $("limits").textContent = `Up to ${model.limits.bytes / 2 ** 20} MB and ${Math.round(model.limits.pixels / 1e6)} million pixels each.`;
   $("version").textContent = `ddlcn ${model.version}`;
   $("learnt").append(...model.classes.map((name) => make("option", { textContent: name, value: name })));
-  model.layers.forEach((_, i) => {
+  layers.forEach((_, i) => {
     const button = make("button", { type: "button", className: "button", textContent: `Layer ${i + 1}` });
     button.onclick = () => chooseLayer(i + 1);
     $("layers").append(button);
   });
-  chooseLayer(1);
+  if (layers.length) chooseLayer(1);
 } catch (error) {
-  complain(error.message);
+  showProblem(error.message);
 }

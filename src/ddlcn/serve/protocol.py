@@ -1,4 +1,4 @@
-"""HTTP with an end to every wait: uvicorn alone lets a client take for ever over a request or an answer."""
+"""HTTP with a time limit for every wait: uvicorn alone waits forever for a slow client."""
 
 import asyncio
 from typing import Any
@@ -7,24 +7,24 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ddlcn.serve.guard import busy
-
-HEAD_SECONDS = 10.0  # to begin a request: until its last header is here
-TURN_SECONDS = 90.0  # to end it: the body, its place in the queue, the work, the last byte of the answer
-LINGER_SECONDS = 2.0  # to read why an upload was refused that is still being sent
+from ddlcn.serve.limits import Limits
 
 
-class Patient(H11Protocol):
-    """A connection that is patient, but not for ever."""
+class TimedProtocol(H11Protocol):
+    """A connection that is closed when its client is too slow."""
 
     _end: asyncio.TimerHandle | None = None
 
+    def __init__(self, *args: Any, limits: Limits, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.limits = limits
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait(HEAD_SECONDS)
-        most, self.limit_concurrency = self.config.limit_concurrency, None  # uvicorn's 503 has no Retry-After
-        if most and len(self.connections) > most:
+        self._wait(self.limits.head_seconds)
+        if len(self.connections) > self.limits.connections:
             self.app = busy()
-        if most and len(self.connections) > 2 * most:
+        if len(self.connections) > 2 * self.limits.connections:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -35,14 +35,15 @@ class Patient(H11Protocol):
         before: Any = self.cycle
         super().handle_events()
         if self.cycle is not before:
-            self._wait(TURN_SECONDS)
+            self._wait(self.limits.request_seconds)
 
     def on_response_complete(self) -> None:
-        self._wait(LINGER_SECONDS if self.conn.their_state is h11.SEND_BODY else HEAD_SECONDS)
+        sending = self.conn.their_state is h11.SEND_BODY
+        self._wait(self.limits.refused_seconds if sending else self.limits.head_seconds)
         super().on_response_complete()
 
     def _wait(self, seconds: float | None) -> None:
-        """Wait no longer than this for what comes next."""
+        """Close the connection after this time, unless something else comes first."""
         if self._end:
             self._end.cancel()
         self._end = self.loop.call_later(seconds, self.transport.abort) if seconds else None

@@ -1,9 +1,10 @@
-"""Listen, answer, and end cleanly."""
+"""Listen, answer requests, and stop cleanly."""
 
 import secrets
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -13,7 +14,7 @@ from ddlcn.errors import DDLCNError
 from ddlcn.serve.api import create_app
 from ddlcn.serve.guard import is_loopback
 from ddlcn.serve.limits import Limits
-from ddlcn.serve.protocol import Patient
+from ddlcn.serve.protocol import TimedProtocol
 
 
 def serve(
@@ -26,28 +27,47 @@ def serve(
     threads: int = 2,
     tell: Callable[[str], object] = print,
 ) -> None:
-    """Serve a model until Ctrl-C; `tell` gets the page's address. Beyond this machine a token is needed."""
+    """Serve a model until Ctrl-C.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+        A fitted model.
+    name : str
+        Shown on the page.
+    host, port : str and int
+        Address to listen on; port 0 is any free one.
+    token : str, optional
+        Clients must send it. If `host` is not this machine, a random one is made.
+    threads : int
+    tell : callable
+        Called with the address of the page.
+
+    Raises
+    ------
+    DDLCNError
+        If the address can't be used.
+    """
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(16)
     with _listen(host, port) as listener:
         server = create_server(create_app(model, name=name, token=token, threads=threads))
         tell(_address(host, listener.getsockname()[1], token))
-        with suppress(KeyboardInterrupt):  # uvicorn has ended cleanly before it raises this
+        with suppress(KeyboardInterrupt):  # uvicorn has stopped cleanly before it raises this
             server.run([listener])
 
 
 def create_server(app: ASGIApp, limits: Limits = Limits()) -> uvicorn.Server:
-    """A server that no client can hold up."""
+    """Return a server that no client can block."""
     config = uvicorn.Config(
         app,
-        http=Patient,
+        http=partial(TimedProtocol, limits=limits),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         log_level="error",
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=limits.connections,
         h11_max_incomplete_event_size=16 * 2**10,
         timeout_graceful_shutdown=5,
     )
@@ -64,7 +84,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _address(host: str, port: int, token: str | None) -> str:
-    """Where a browser finds the page; the token is after the #, which browsers send to no one."""
+    """The address of the page; browsers do not send the token, because it is after the #."""
     if host in ("0.0.0.0", "::"):
         host = socket.gethostname()
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/{f'#token={token}' if token else ''}"

@@ -1,4 +1,4 @@
-"""A few threads and a short queue: more work than that is refused, so that what was taken is done soon."""
+"""A few threads and a short queue: what does not fit is refused, so that accepted work is done soon."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,14 @@ class Busy(Exception):
 
 
 class Workers:
-    """Run work in threads, no more at a time than there are threads and places in the queue."""
+    """Run work in threads.
+
+    Parameters
+    ----------
+    threads : int
+    waiting : int
+        Places in the queue.
+    """
 
     def __init__(self, threads: int, waiting: int) -> None:
         self._pool = ThreadPoolExecutor(threads, "ddlcn")
@@ -38,5 +45,5 @@ class Workers:
         self._places += 1
 
     def stop(self) -> None:
-        """Let running work end and drop what waits."""
+        """Finish running work and drop what waits."""
         self._pool.shutdown(cancel_futures=True)

@@ -1,0 +1,70 @@
+"""The channels that the options of `ddlcn train` describe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ddlcn.errors import DDLCNError
+
+if TYPE_CHECKING:
+    from ddlcn import Channel
+
+
+def build_channels(
+    preset: str,
+    weights: dict[str, float | str | None] | None = None,
+    coder: str | None = None,
+    neighbors: tuple[int, ...] | None = None,
+    beta: float | None = None,
+    **dictionary: Any,
+) -> list[Channel] | None:
+    """Return the channels of a preset with other settings; None if no option changes them.
+
+    Parameters
+    ----------
+    preset : str
+    weights : dict, optional
+        The channels to use, and their weights; None is the weight of the preset.
+    coder : "exact" or "llc", optional
+        The coders of `sift`.
+    neighbors : tuple of int, optional
+        Nearest atoms in its codes: of the first layer, and of deeper ones.
+    beta : float, optional
+        Price of far atoms (exact coder).
+    **dictionary
+        Parameters of `DictionaryLearning`.
+
+    Raises
+    ------
+    DDLCNError
+        If the preset has no such channel, or a coder no such parameter.
+    """
+    if weights is None and coder is None and neighbors is None and beta is None:
+        return None
+    from ddlcn.presets import get_preset
+
+    known = {channel.name: channel for channel in get_preset(preset, **dictionary).channels}
+    for name, weight in (weights or {}).items():
+        if name not in known:
+            raise DDLCNError(f"--channels: preset {preset} has no channel {name!r}; choose from {', '.join(known)}")
+        known[name] = known[name] if weight is None else known[name].with_params(weight=weight)
+    if "sift" in known:
+        known["sift"] = _with_coders(known["sift"], coder, neighbors, beta)
+    return [known[name] for name in weights or known]
+
+
+def _with_coders(channel: Channel, coder: str | None, neighbors: tuple[int, ...] | None, beta: float | None) -> Channel:
+    from ddlcn import LLCCoder, LocalityCoder
+
+    for layer, role in enumerate(("coder", "deeper_coder")):
+        old = getattr(channel, role)
+        kind: Any = {None: type(old), "exact": LocalityCoder, "llc": LLCCoder}[coder]
+        params = old.get_params() if kind is type(old) else {"n_neighbors": old.n_neighbors}
+        if neighbors and layer < len(neighbors):
+            params["n_neighbors"] = neighbors[layer]
+        if beta is not None:
+            if kind is not LocalityCoder:
+                raise DDLCNError("--beta is a parameter of the exact coder; leave it out, or --coder llc")
+            params["beta"] = beta
+        channel = channel.with_params(**{role: kind(**params)})
+    return channel

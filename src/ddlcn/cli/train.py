@@ -1,0 +1,221 @@
+"""Train, extend and test: `demo`, `train`, `extend`, `evaluate`."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ddlcn.cli import options
+from ddlcn.cli.app import app, load_model
+from ddlcn.cli.channels import build_channels
+from ddlcn.cli.interrupts import START_OVER, interruptible
+from ddlcn.cli.results import show, summary
+from ddlcn.errors import DDLCNError
+from ddlcn.execution.progress import Listener, Stopwatch, listen, progress_bars
+
+if TYPE_CHECKING:
+    from ddlcn import DDLCNClassifier, ImageSet
+    from ddlcn.evaluation import Evaluation
+
+
+@app.command()
+def demo(
+    output: Annotated[Path | None, options.OUTPUT] = None,
+    report: Annotated[Path | None, options.REPORT] = Path("ddlcn-report"),
+    seed: Annotated[int, options.SEED] = 0,
+    jobs: Annotated[int | None, options.JOBS] = None,
+    as_json: Annotated[bool, options.JSON] = False,
+) -> None:
+    """Train on half of scikit-learn's 1,797 handwritten digits, and test on the other half."""
+    start = perf_counter()
+    from sklearn.datasets import load_digits
+
+    from ddlcn import DDLCNClassifier, ImageSet
+
+    digits = load_digits()
+    found = ImageSet.of(digits.images, digits.target, "scikit-learn's digits")
+    train, test = found.split(0.5, seed)
+    model = DDLCNClassifier(random_state=seed, n_jobs=jobs or -1)
+    with progress_bars() as tell, listen(tell):
+        model.fit(train.images, train.labels)
+        if output:
+            model.save(output)
+        tested = _test(model, test, report, tell, Stopwatch(), train)
+    show(summary(model, found, tested, perf_counter() - start, model.timings_, output, report), as_json)
+
+
+@app.command()
+def train(
+    data: Annotated[Path, options.DATA],
+    output: Annotated[Path, options.OUTPUT],
+    train_per_class: Annotated[Any, options.TRAIN_PER_CLASS] = None,
+    report: Annotated[Path | None, options.REPORT] = None,
+    learning_curve: Annotated[bool, options.LEARNING_CURVE] = False,
+    part: Annotated[options.Part, options.PART] = options.Part.train,
+    preset: Annotated[options.Preset, options.PRESET] = options.Preset.best,
+    channels: Annotated[Any, options.CHANNELS] = None,
+    images_per_class: Annotated[Any, options.IMAGES_PER_CLASS] = "auto",
+    atoms_per_class: Annotated[Any, options.ATOMS_PER_CLASS] = "auto",
+    layers: Annotated[Any, options.LAYERS] = None,
+    deeper_atoms: Annotated[Any, options.DEEPER_ATOMS] = "64",
+    neighbors: Annotated[Any, options.NEIGHBORS] = None,
+    coder: Annotated[options.Coder | None, options.CODER] = None,
+    beta: Annotated[float | None, options.BETA] = None,
+    deskew: Annotated[options.Deskew, options.DESKEW] = options.Deskew.auto,
+    augmentation: Annotated[options.Augmentation, options.AUGMENTATION] = options.Augmentation.auto,
+    C: Annotated[Any, options.C] = "auto",
+    class_weight: Annotated[options.ClassWeight, options.CLASS_WEIGHT] = options.ClassWeight.none,
+    work: Annotated[str | None, options.WORK] = None,
+    scheduler: Annotated[str | None, options.SCHEDULER] = None,
+    seed: Annotated[int, options.SEED] = 0,
+    jobs: Annotated[int | None, options.JOBS] = None,
+    strict: Annotated[bool, options.STRICT] = False,
+    as_json: Annotated[bool, options.JSON] = False,
+) -> None:
+    """Train on labelled images and write one model file. If interrupted, run the same command again to resume."""
+    start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    from ddlcn import DDLCNClassifier
+
+    if report and not train_per_class:
+        raise DDLCNError("--report is about a test; hold images out for it with --train-per-class")
+    if learning_curve and not report:
+        raise DDLCNError("--learning-curve is part of the report; name its folder with --report DIR")
+    dictionary = {
+        "images_per_class": images_per_class,
+        "atoms_per_class": atoms_per_class,
+        "deeper_atoms": deeper_atoms if layers is None else layers,
+    }
+    changed = build_channels(preset.value, channels, coder and coder.value, neighbors, beta, **dictionary)
+    model = DDLCNClassifier(
+        preset=preset.value,
+        channels=changed,
+        **(dictionary if changed is None else {}),
+        deskew={"yes": True, "no": False}.get(deskew.value, "auto"),
+        augmentation=augmentation.value,
+        C=C,
+        class_weight=None if class_weight is options.ClassWeight.none else class_weight.value,
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
+    with progress_bars() as tell, listen(tell), _work_folder(output, work) as model.work_folder:
+        found = _load(data, part, strict, n_jobs, watch, tell, min_per_class=2)
+        images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
+        with _cluster(scheduler):
+            model.fit(images.images, images.labels)
+        model.save(output)
+        timings, tested = watch | model.timings_, None
+        if held_out is not None:
+            tested = _test(model, held_out, report, tell, watch, images, learning_curve)
+    show(summary(model, found, tested, perf_counter() - start, timings, output, report), as_json)
+
+
+@app.command()
+def extend(
+    model: Annotated[Path, options.MODEL],
+    data: Annotated[Path, options.DATA],
+    output: Annotated[Path, options.OUTPUT],
+    work: Annotated[str, options.WORK_OF_TRAINING],
+    part: Annotated[options.Part, options.PART] = options.Part.train,
+    scheduler: Annotated[str | None, options.SCHEDULER] = None,
+    jobs: Annotated[int | None, options.JOBS] = None,
+    strict: Annotated[bool, options.STRICT] = False,
+    as_json: Annotated[bool, options.JSON] = False,
+) -> None:
+    """Add images of known or new classes to a model. Dictionaries and selected settings stay, so this is quick."""
+    start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    extended = load_model(model, n_jobs)
+    with progress_bars() as tell, listen(tell), _work_folder(output, work) as extended.work_folder:
+        found = _load(data, part, strict, n_jobs, watch, tell, min_classes=1)
+        with _cluster(scheduler):
+            extended.extend(found.images, found.labels)
+        extended.save(output)
+    timings = watch | extended.timings_
+    show(summary(extended, found, None, perf_counter() - start, timings, output), as_json)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[Path, options.MODEL],
+    data: Annotated[Path, options.DATA],
+    report: Annotated[Path | None, options.REPORT] = None,
+    train_data: Annotated[Path | None, options.TRAIN_DATA] = None,
+    part: Annotated[options.Part, options.PART] = options.Part.test,
+    jobs: Annotated[int | None, options.JOBS] = None,
+    strict: Annotated[bool, options.STRICT] = False,
+    as_json: Annotated[bool, options.JSON] = False,
+) -> None:
+    """Test a model on labelled images."""
+    start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    if train_data and not report:
+        raise DDLCNError("--train-data is used by the report; name its folder with --report DIR")
+    classifier = load_model(model, n_jobs)
+    with progress_bars() as tell, listen(tell):
+        load = partial(_load, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
+        found, known = load(data, part), load(train_data, options.Part.train) if train_data else None
+        tested = _test(classifier, found, report, tell, watch, known)
+    show(summary(classifier, found, tested, perf_counter() - start, watch, report=report), as_json)
+
+
+@contextmanager
+def _work_folder(output: Path, work: str | None) -> Iterator[str]:
+    """The work folder: beside the model until that is written, or the one that is given, which is kept."""
+    from ddlcn.execution.cache import WorkFolder
+
+    where, done = work or f"{output}.work", False
+    folder = WorkFolder(where)
+
+    def kept() -> str:
+        resume = f"finished work is kept in {where!r}, run the same command again to resume"
+        return resume if folder.names() else START_OVER
+
+    with folder.in_use():
+        try:
+            with interruptible(kept):
+                yield where
+            done = True
+        finally:
+            if work is None and (done or not folder.names()):
+                folder.remove()
+
+
+def _cluster(scheduler: str | None) -> AbstractContextManager[object]:
+    """The Dask cluster that trains, if there is one."""
+    from ddlcn.execution.dask import connect
+
+    return connect(scheduler) if scheduler else nullcontext()
+
+
+def _load(
+    data: Path, part: options.Part, strict: bool, n_jobs: int, watch: Stopwatch, tell: Listener, **least: int
+) -> "ImageSet":
+    from ddlcn import load_images
+
+    progress = partial(tell, "Reading")
+    with watch.time("reading"):
+        return load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=progress, **least)  # type: ignore[arg-type]
+
+
+def _test(
+    model: "DDLCNClassifier",
+    images: "ImageSet",
+    report: Path | None,
+    tell: Listener,
+    watch: Stopwatch,
+    train: "ImageSet | None" = None,
+    curve: bool = False,
+) -> "Evaluation":
+    from ddlcn.evaluation import evaluate
+
+    with listen(lambda _, done, total: tell("Testing", done, total)):
+        tested = evaluate(model, images.images, images.labels)
+    if report:
+        from ddlcn.report import learning_curve, write_report
+
+        command = shlex.join(["ddlcn", *sys.argv[1:]])
+        points = learning_curve(model, train, images) if curve and train else []
+        write_report(report, tested, model, images, train=train, command=command, stages=watch, learning_curve=points)
+    return tested

@@ -1,0 +1,111 @@
+"""What a fitted model is: as one dict for `ddlcn info --json`, reports and the server, and in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ddlcn.classifier import DDLCNClassifier
+
+
+def describe(model: DDLCNClassifier) -> dict[str, Any]:
+    """Return what a fitted model is, in JSON's types.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+        A fitted model.
+
+    Returns
+    -------
+    dict
+        `classes`, `n_train`, the encoder's own description (`value_range`, `preprocessing`, `channels`, `weights`),
+        `atoms` (the sizes of the dictionaries that each channel has learnt), `n_features`, `C`, `augmentation` and
+        `selection`.
+    """
+    encoder = model.encoder_
+    learnt = [channel for channel in encoder.channels if channel.atom_classes is not None]
+    return {
+        "classes": model.classes_.tolist(),
+        "n_train": int(model.n_train_),
+        **encoder.to_dict(),
+        "atoms": {channel.name: [len(atoms) for atoms in channel.dictionaries] for channel in learnt},
+        "n_features": int(encoder.n_features),
+        "C": float(model.svm_.C_),
+        "augmentation": model.augmentation_,
+        "selection": [dict(row) for row in model.selection_],
+    }
+
+
+def settings(description: dict[str, Any]) -> dict[str, str]:
+    """Return the settings of a description as text, by name: `deskew`, `sift.weight`, `sift.coder`, …"""
+    found = {"deskew": _text(description["preprocessing"]["deskew"] is not None)}
+    for channel, weight in zip(description["channels"], description["weights"], strict=True):
+        name, *parts = channel.items()
+        found[f"{name[1]}.weight"] = _text(weight)
+        found |= {f"{name[1]}.{key}": _text(value) for key, value in parts if value is not None}
+        if atoms := description["atoms"].get(name[1]):
+            found[f"{name[1]}.atoms"] = " + ".join(map(str, atoms))
+    found |= {"augmentation": description["augmentation"], "C": _text(description["C"])}
+    return found
+
+
+def selection_sentences(selection: Iterable[dict[str, Any]]) -> list[str]:
+    """Say in plain words what was chosen on held-out training images.
+
+    Parameters
+    ----------
+    selection : list of dict
+        `selection_` of a model.
+
+    Returns
+    -------
+    list of str
+        One for each setting.
+
+    Examples
+    --------
+    >>> row = {"setting": "augmentation", "candidate": "none", "mean_gain": 0.0, "standard_error": 0.0, "chosen": False}
+    >>> better = {"candidate": "flip", "mean_gain": 0.031, "standard_error": 0.008, "chosen": True}
+    >>> selection_sentences([row, row | better])
+    ['Augmentation: flip (gain 0.031 ± 0.008 in held-out log-likelihood over the default none)']
+    """
+    settings = groupby(selection, key=lambda row: row["setting"])
+    return [_sentence(setting, list(rows)) for setting, rows in settings]
+
+
+def _sentence(setting: str, rows: Sequence[dict[str, Any]]) -> str:
+    chosen = next(row for row in rows if row["chosen"])
+    return f"{setting[0].upper()}{setting[1:]}: {_candidate(chosen)} ({_reason(rows, chosen)})"
+
+
+def _reason(rows: Sequence[dict[str, Any]], chosen: dict[str, Any]) -> str:
+    default, *others = rows
+    if not others or chosen["standard_error"] is None:
+        return str(chosen["reason"])
+    if chosen is default:
+        tried = ", ".join(map(_candidate, others))
+        return f"the default; {tried} gained no more than one standard error"
+    earlier = rows[: rows.index(chosen)]
+    beaten = [row for row in earlier if row is default or row["mean_gain"] > row["standard_error"]][-1]
+    gain = f"gain {chosen['mean_gain']:.3f} ± {chosen['standard_error']:.3f} in held-out log-likelihood"
+    return f"{gain} over {'the default ' if beaten is default else ''}{_candidate(beaten)}"
+
+
+def _candidate(row: dict[str, Any]) -> str:
+    """The value of a candidate; that of deskewing is whether it is done, or to what size."""
+    value = row["candidate"]
+    return _text(bool(value) if row["setting"] == "deskew" else value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if not isinstance(value, dict):
+        return str(value)
+    params = ((name, each) for name, each in value.items() if name != "kind" and each is not None)
+    return f"{value['kind']}({', '.join(f'{name}={each!r}' for name, each in params)})"

@@ -1,0 +1,1 @@
+"""Linear SVM: the estimator, its two solvers, validation and calibration."""

@@ -1,0 +1,155 @@
+"""Gram matrix of sparse rows, and the SVM solved on it: the faster way if rows are few and long.
+
+Products of sparse rows go by blocks of columns. Columns that many rows have are copied to a dense block, others to
+lists of their entries. Threads share out stripes of fixed size, so results do not depend on their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from operator import matmul
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.sparse import csc_array, csr_array
+
+from ddlcn.blas import one_blas_thread
+from ddlcn.kernels import svm as kernels
+from ddlcn.linear.dual import MAX_ROUNDS, Solution, Task, relative_gap, ridge_of, run_epochs
+
+_HEAVY = 1 / 5  # share of rows that have a column, from which a dense product is the faster way
+_STRIPES = 16
+_CACHED = 1_000_000  # numbers of a dense matrix that stay in the cache
+_DENSE_ENTRIES = 4_000_000  # of a dense block, unless a quarter of the Gram matrix is larger
+_LISTED_ENTRIES = 1_000_000  # of lists, unless an eighth of the Gram matrix is larger
+
+
+def canonical(X: Any) -> csr_array:
+    """X as a csr_array whose indices ascend within a row, each column once; not copied if it is one."""
+    X = csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def gram_matrix(X: csr_array, n_jobs: int | None = None, rows: np.ndarray | None = None) -> np.ndarray:
+    """X Xᵀ in the precision of X.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_rows, n_features)
+        Its arrays may be views of np.memmap.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+    rows : array of int, optional
+        Numbers of the rows to use; all if not given.
+
+    Returns
+    -------
+    array of shape (n_rows, n_rows)
+
+    Examples
+    --------
+    >>> gram_matrix(csr_array([[1.0, 2.0, 0.0], [0.0, 3.0, 1.0]])).tolist()
+    [[5.0, 6.0], [6.0, 10.0]]
+    """
+    X = canonical(X)
+    entries, counts = _entries(X, slice(None) if rows is None else rows)
+    n = len(entries[0])
+    gram, stripes, heavy = np.zeros((n, n), X.dtype), _stripes(n), counts >= max(1, _HEAVY * n)
+    light = np.where(heavy, 0, counts)
+    with one_blas_thread(), Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
+        for start, stop in _blocks(heavy, max(256, _DENSE_ENTRIES // n, n // 4)):
+            wanted = heavy[start:stop]
+            dense = _columns(entries, start, counts[start:stop] * wanted)[:, wanted].toarray()
+            parallel(delayed(_add_dense)(dense, stripe, gram[stripe]) for stripe in stripes)
+        for start, stop in _blocks(light, max(_LISTED_ENTRIES, n**2 // 8)):
+            columns = _columns(entries, start, light[start:stop])
+            add = partial(kernels.add_listed_products, columns.indptr, columns.indices, columns.data)
+            parallel(delayed(add)(stripe.start, gram[stripe]) for stripe in stripes)
+        parallel(delayed(_mirror)(gram, stripe) for stripe in stripes)
+    return gram
+
+
+def transposed_product(X: csr_array, B: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """Xᵀ B in the precision of X, for a dense B with a row for each row of X; the same for any number of threads."""
+    (entries, counts), B = _entries(X, slice(None)), np.ascontiguousarray(B, X.dtype)
+    out = np.zeros((X.shape[1], B.shape[1]), X.dtype)
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
+        for start, stop in _blocks(counts, max(_LISTED_ENTRIES, X.nnz // 32)):
+            columns = _columns(entries, start, counts[start:stop]).T
+            parts = (delayed(matmul)(columns[stripe], B) for stripe in _stripes(stop - start))
+            np.concatenate(parallel(parts), out=out[start:stop])
+    return out
+
+
+def product(X: csr_array, B: np.ndarray) -> np.ndarray:
+    """X B, row by row: no row depends on the others. Some lines of B at a time, so that these stay in the cache."""
+    X = canonical(X)
+    out = np.zeros((X.shape[0], B.shape[1]), np.result_type(X.dtype, B.dtype))
+    for start in range(0, len(B), lines := max(1, _CACHED // B.shape[1])):
+        kernels.add_products(X.indptr, X.indices, X.data, start, B[start : start + lines], out)
+    return out
+
+
+def solve(gram: np.ndarray, task: Task) -> Iterator[Solution]:
+    """Solve for one class on X Xᵀ, to which nothing was added for the bias; a solution for each C."""
+    signs, weights, grid, scored, tol, seed = task
+    rng, alphas, scores = np.random.RandomState(seed), np.zeros(len(gram)), np.zeros(len(gram))
+    for C in grid:
+        ridge = ridge_of(C * weights)
+        epoch = partial(kernels.gram_epoch, gram, signs, ridge, alphas, scores)
+        for _ in range(MAX_ROUNDS):
+            slopes = signs * scores - 1
+            losses = C * (weights @ np.minimum(slopes, 0) ** 2)
+            gap = relative_gap(losses, float((signs * alphas) @ scores), alphas, ridge)
+            if gap <= tol:
+                break
+            run_epochs(epoch, np.flatnonzero((weights > 0) & ((alphas > 0) | (slopes < 0))), rng, tol)
+        yield Solution(signs * alphas, float(signs @ alphas), gap, scores[scored])
+
+
+def _entries(X: csr_array, rows: slice | np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Where rows start and stop, and the entries of X; and how many of the rows have each column."""
+    entries = X.indptr[:-1][rows], X.indptr[1:][rows], X.indices, X.data
+    kernels.count_columns(*entries[:3], counts := np.zeros(X.shape[1], np.int32))
+    return entries, counts
+
+
+def _columns(entries: tuple[np.ndarray, ...], start: int, counts: np.ndarray) -> csc_array:
+    """The columns from `start` on; those with a count of zero are left empty."""
+    heads = np.concatenate([[0], np.cumsum(counts)])
+    rows, values = np.empty(heads[-1], np.int32), np.empty(heads[-1], entries[3].dtype)
+    kernels.list_columns(*entries, start, counts, heads[:-1].copy(), rows, values)
+    return csc_array((values, rows, heads), shape=(len(entries[0]), len(counts)))
+
+
+def _add_dense(dense: np.ndarray, stripe: slice, lines: np.ndarray) -> None:
+    lines[:, stripe.start :] += dense[stripe] @ dense[stripe.start :].T
+
+
+def _mirror(gram: np.ndarray, stripe: slice) -> None:
+    """Copy the upper triangle to the lower one."""
+    gram[stripe, : stripe.start] = gram[: stripe.start, stripe].T
+    corner = gram[stripe, stripe]
+    gram[stripe, stripe] = np.triu(corner) + np.triu(corner, 1).T
+
+
+def _stripes(n: int) -> list[slice]:
+    height = max(32, -(-n // _STRIPES))
+    return [slice(start, min(start + height, n)) for start in range(0, n, height)]
+
+
+def _blocks(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Ranges of columns whose sizes add up to about that; none of size zero.
+
+    >>> _blocks(np.array([2, 2, 0, 5, 0, 1, 1]), 4)
+    [(0, 2), (2, 4), (4, 7)]
+    """
+    before = np.cumsum(sizes, dtype=np.int64) - sizes
+    cuts = [0, *(np.flatnonzero(np.diff(before // most)) + 1).tolist(), len(sizes)]
+    return [(start, stop) for start, stop in pairwise(cuts) if sizes[start:stop].any()]

@@ -1,0 +1,202 @@
+"""Selection: settings chosen on held-out training images, all by one rule.
+
+Candidates come in a fixed order, the default first. A candidate replaces the incumbent if its mean gain in
+held-out log-likelihood exceeds the standard error of that gain, image by image. Where nothing can be held out, the
+default stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from ddlcn.encoder import ImageEncoder
+from ddlcn.linear.gram import gram_matrix
+from ddlcn.linear.svm import C_DEFAULT
+from ddlcn.linear.validation import held_out_log_likelihood
+from ddlcn.preprocessing.augmentation import Augmentation, copies
+
+WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
+POLICIES = ("none", "affine", "flip")  # of augmentation, the default first
+_FEWEST, _MOST = 300, 1000  # images that candidates are compared on: a fifth of all, within these
+_PER_CLASS = 30
+_COPIES = 300  # augmented copies that a policy is compared with, but at least one per image
+_MANY = 10_000  # images, beyond which augmentation is not worth its time
+
+Encode = Callable[[np.ndarray, tuple[Augmentation, ...]], csr_array]  # rows of copies of training images
+
+
+class Selection:
+    """A sample of the training images, to compare candidates on; and a record of all comparisons.
+
+    Parameters
+    ----------
+    y : array of int
+        The classes of all training images, from 0.
+    seed : int
+        Draws the sample and its folds, which are the same for all comparisons.
+    n_jobs : int or None
+        Threads.
+
+    Attributes
+    ----------
+    sample : array of int
+        Rows of the images that candidates are compared on, in rising order.
+    record : list of dict
+        setting, candidate, mean_gain, standard_error, chosen, reason.
+
+    Examples
+    --------
+    >>> selection = Selection(np.array([0, 0, 1, 1]), seed=0)
+    >>> selection.choose("C", [1, 10], lambda C: np.log([0.5, 0.5, 0.6, 0.6]) + 0.1 * C)
+    10
+    >>> [(row["candidate"], row["chosen"]) for row in selection.record]
+    [(1, False), (10, True)]
+    """
+
+    def __init__(self, y: np.ndarray, seed: int, n_jobs: int | None = None) -> None:
+        self.y, self.seed, self.n_jobs = y, seed, n_jobs
+        self.sample = _sample(y, seed)
+        self.record: list[dict[str, Any]] = []
+
+    def fixed(self, setting: str, value: Any, reason: str) -> Any:
+        """Record a setting that nothing was compared for."""
+        self.record.append(_row(setting, value, None, None, True, reason))
+        return value
+
+    def choose(self, setting: str, candidates: Sequence[Any], log_likelihoods: Callable[[Any], np.ndarray]) -> Any:
+        """Return the candidate that the rule takes; the default is first.
+
+        Parameters
+        ----------
+        setting : str
+        candidates : sequence
+        log_likelihoods : callable
+            For a candidate, the log-likelihood of each held-out image; empty if none can be held out.
+
+        Returns
+        -------
+        One of the candidates.
+        """
+        incumbent, *others = candidates
+        best = log_likelihoods(incumbent)
+        if not len(best):
+            return self.fixed(setting, incumbent, "default, because no image can be held out")
+        rows = [_row(setting, incumbent, 0.0, 0.0, False, "default")]
+        for candidate in others:
+            found = log_likelihoods(candidate)
+            gains = found - best
+            mean, error = float(gains.mean()), float(gains.std() / len(gains) ** 0.5)
+            rows.append(_row(setting, candidate, mean, error, False, f"compared with {incumbent}"))
+            if mean > error:
+                incumbent, best = candidate, found
+        next(row for row in rows if row["candidate"] == incumbent)["chosen"] = True
+        self.record += rows
+        return incumbent
+
+    def deskew(
+        self, size: tuple[float, float] | None, encode: Callable[[tuple[float, float] | None], csr_array]
+    ) -> tuple[float, float] | None:
+        """Whether images of the sample are better deskewed to a size; `encode` gives their rows."""
+        if size is None:
+            return self.fixed("deskew", None, "the images have no foreground on a uniform background")
+        chosen = self.choose("deskew", [False, True], lambda on: self._log_likelihoods([encode(size if on else None)]))
+        return size if chosen else None
+
+    def weights(self, encoder: ImageEncoder, rows: csr_array) -> list[float]:
+        """The weights of channels, one after another; `rows` are the sample's by an encoder of weights 1."""
+        found = [1.0 if channel.weight == "auto" else float(channel.weight) for channel in encoder.channels]
+        free = [n for n, channel in enumerate(encoder.channels) if channel.weight == "auto"]
+        if len(encoder.channels) == 1 or not free:
+            return found
+        scale = len(encoder.channels)  # squared lengths of rows were divided by it
+        grams = [scale * gram_matrix(rows[:, own], self.n_jobs) for own in encoder.slices]
+
+        def log_likelihoods(weights: Sequence[float]) -> np.ndarray:
+            squares = np.square(weights, dtype=np.float32)
+            return self._held_out(np.tensordot(squares / squares.sum(), grams, 1))
+
+        for n in free:
+            before, after, name = found[:n], found[n + 1 :], encoder.channels[n].name
+            weights = {weight: (*before, weight, *after) for weight in WEIGHTS if any((*before, weight, *after))}
+            found[n] = self.choose(f"weight of {name}", list(weights), _composed(log_likelihoods, weights))
+        return found
+
+    def augmentation(self, rows: csr_array, encode: Encode) -> tuple[str, np.ndarray, csr_array | None]:
+        """The policy of augmentation; and which of its copies were encoded for that, and their rows.
+
+        `rows` are the sample's, and `encode` gives rows of augmented copies.
+        """
+        nothing = np.empty(0, np.int64), None
+        if len(self.y) > _MANY:
+            return self.fixed("augmentation", "none", f"more than {_MANY:,} images"), *nothing
+        encoded: dict[str, tuple[np.ndarray, csr_array | None]] = {"none": nothing}
+
+        def log_likelihoods(policy: str) -> np.ndarray:
+            if policy == "none":
+                return self._log_likelihoods([rows])
+            images, augmentations = copies(policy, self.y)
+            n_images = len(self.y)
+            per_image = min(len(images) // n_images, max(1, _COPIES // len(self.sample)))
+            some = np.ravel([n * n_images + self.sample for n in range(per_image)])
+            theirs = encode(images[some], tuple(augmentations[copy] for copy in some))
+            encoded[policy] = some, theirs
+            return self._log_likelihoods([rows, theirs])
+
+        policy = self.choose("augmentation", POLICIES, log_likelihoods)
+        return policy, *encoded[policy]
+
+    def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:
+        """Record the C of an SVM and what it tried; its rule is the best log-likelihood."""
+        if not tried:
+            self.fixed("C", C, "given, by the preset, or default because no image can be held out")
+        default = next((row["log_likelihood"] for row in tried if row["candidate"] == C_DEFAULT), 0.0)
+        for row in tried:
+            gain = row["log_likelihood"] - default
+            self.record.append(_row("C", row["candidate"], gain, None, row["chosen"], "by held-out log-likelihood"))
+
+    def _log_likelihoods(self, parts: Iterable[csr_array]) -> np.ndarray:
+        return self._held_out(gram_matrix(vstack(list(parts), format="csr"), self.n_jobs))
+
+    def _held_out(self, gram: np.ndarray) -> np.ndarray:
+        """Log-likelihoods by the Gram matrix of the sample's rows, then of augmented copies of each in turn."""
+        y = np.unique(self.y[self.sample], return_inverse=True)[1]
+        repeats = len(gram) // len(y)
+        groups = np.tile(np.arange(len(y)), repeats)
+        return held_out_log_likelihood(gram, y[groups], C_DEFAULT, self.seed, groups=groups, n_jobs=self.n_jobs)
+
+
+def _composed(function: Callable[[Any], np.ndarray], values: dict[Any, Any]) -> Callable[[Any], np.ndarray]:
+    return lambda key: function(values[key])
+
+
+def _row(
+    setting: str, candidate: Any, gain: float | None, error: float | None, chosen: bool, reason: str
+) -> dict[str, Any]:
+    return {
+        "setting": setting,
+        "candidate": candidate,
+        "mean_gain": gain,
+        "standard_error": error,
+        "chosen": chosen,
+        "reason": reason,
+    }
+
+
+def _sample(y: np.ndarray, seed: int) -> np.ndarray:
+    """Some images: as many classes as there is room for, up to 30 images of each, or more if classes are few.
+
+    Few images per class would tell what helps where images are few, and few of many classes what helps these.
+    """
+    rng, room = np.random.RandomState(seed), min(max(_FEWEST, len(y) // 5), _MOST)
+    n_classes, chosen = y.max() + 1, list[np.ndarray]()
+    per_class = max(_PER_CLASS, room // n_classes)
+    for c in rng.permutation(n_classes):
+        own = rng.permutation(np.flatnonzero(y == c))[:per_class]
+        if len(chosen) < 2 or len(own) <= room:
+            chosen.append(own)
+            room -= len(own)
+    return np.sort(np.concatenate(chosen))

@@ -1,0 +1,156 @@
+"""What `fit` and `extend` get: images, labels and weights, checked and put into an order that does not matter.
+
+With a work folder the rows that an SVM was trained on are kept there, so that images can be added later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from ddlcn import learning
+from ddlcn.errors import DDLCNError
+from ddlcn.images import absolute, as_images, canonical_order, take
+from ddlcn.linear.svm import LinearSVM
+from ddlcn.selection import Selection
+
+_ROWS_AT_ONCE = 512  # in an entry of the work folder
+
+
+class TrainingRows(NamedTuple):
+    """What an SVM is trained on, in the order of its `fit`."""
+
+    features: csr_array
+    labels: np.ndarray
+    weights: np.ndarray
+    groups: np.ndarray  # an image and its augmented copies
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Images sorted by (label, digest of content), so that the same images give the same model in any order."""
+
+    images: Sequence[Any]
+    labels: np.ndarray
+    sample_weight: np.ndarray
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The labels, sorted, each once."""
+        return np.unique(self.labels)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The number of each image's class."""
+        return np.unique(self.labels, return_inverse=True)[1]
+
+    def rows(self, features: csr_array, groups: np.ndarray) -> TrainingRows:
+        """Return rows of these images and of augmented copies; `groups` has the image of each."""
+        return TrainingRows(features, self.labels[groups], self.sample_weight[groups], groups)
+
+
+def check(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, min_classes: int = 2, reset: bool = True
+) -> TrainingData:
+    """Return images, labels and weights, or raise an error that says what to give."""
+    if model.image_shape is not None:
+        matrix, labels = validate_data(model, X, y, dtype="numeric", reset=reset)
+        images: Any = reshaped(matrix, model.image_shape)
+    else:
+        images, labels = as_images(X), column_or_1d(y, warn=True)
+    if len(images) != len(labels):
+        raise DDLCNError(f"{len(images)} images but {len(labels)} labels: give one label per image")
+    if labels.dtype == object:  # text of a data frame
+        if any(label is None or label != label for label in labels):
+            raise DDLCNError("a label is missing (None or NaN): give every image a label, or leave it out")
+        labels = np.array(labels.tolist())
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if len(classes) < min_classes:
+        raise DDLCNError(f"only one class ({classes[0]!s}): a classifier needs at least 2 classes")
+    weights = _check_sample_weight(
+        sample_weight, np.empty((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    images = absolute(images)
+    order = canonical_order(images, np.unique(labels, return_inverse=True)[1], weights)
+    return TrainingData(take(images, order), labels[order], weights[order])
+
+
+def seed_of(random_state: int | np.random.RandomState | None) -> int:
+    """Return a seed: an integer as it is, else one that is drawn."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return check_random_state(random_state).randint(2**31)
+
+
+def check_addition(model: Any, X: Any, y: Any) -> TrainingData:
+    """Return images and labels to extend a fitted model with."""
+    if model.work_folder is None:
+        raise DDLCNError("extend needs the work folder of the training: set work_folder= to it")
+    data, known = check(model, X, y, min_classes=1, reset=False), model.classes_.dtype
+    if data.labels.dtype.kind != known.kind:
+        raise DDLCNError(f"labels of {data.labels.dtype}, but the model's are of {known}: give labels of that type")
+    return data
+
+
+def reshaped(matrix: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
+    """Return the rows of a matrix as images."""
+    try:
+        return matrix.reshape(len(matrix), *image_shape)
+    except (ValueError, TypeError):
+        raise DDLCNError(
+            f"image_shape={image_shape} does not fit rows of {matrix.shape[1]} pixels: "
+            "give (height, width) whose product is that"
+        ) from None
+
+
+def train(svm: LinearSVM, rows: TrainingRows, run: Any) -> LinearSVM:
+    """Train an SVM, and keep its rows in the work folder, if there is one."""
+    with run.time("svm"):
+        svm.fit(*rows)
+    name, features = _name(svm), rows.features
+    starts = range(0, features.shape[0], _ROWS_AT_ONCE) if run.keeps else ()
+    for part, at in enumerate(starts):
+        run.save(f"{name}-{part}", features[at : at + _ROWS_AT_ONCE])
+    targets = np.searchsorted(svm.classes_, rows.labels)
+    facts = {"targets": targets, "weights": rows.weights, "groups": rows.groups, "parts": np.array([len(starts)])}
+    run.save(name, facts)
+    return svm
+
+
+def recall(run: Any, svm: LinearSVM) -> TrainingRows:
+    """Return what an SVM was trained on."""
+    name, n_columns = _name(svm), svm.n_features_in_
+    facts = run.load(name)
+
+    features = run.assemble((run.read(f"{name}-{part}") for part in range(int(facts["parts"][0]))), n_columns)
+    return TrainingRows(features, svm.classes_[facts["targets"]], facts["weights"], facts["groups"])
+
+
+def joined(model: Any, data: TrainingData, run: Any) -> TrainingRows:
+    """Return the rows that a model was trained on, then those of more images."""
+    old, encoder, choose = recall(run, model.svm_), model.encoder_, Selection(data.y, 0)
+    features = learning.encoded(encoder, data.images, run)
+    total = model.n_train_ + len(data.labels)
+    _, features, groups = learning.augmented(model.augmentation_, encoder, data.images, features, choose, run, total)
+    new, n_old = data.rows(features, groups), len(old.groups)
+    return TrainingRows(
+        run.assemble([old.features, new.features], encoder.n_features),
+        np.concatenate([old.labels, new.labels]),
+        np.concatenate([old.weights, new.weights]),
+        np.concatenate([old.groups, n_old + new.groups]),
+    )
+
+
+def _name(svm: LinearSVM) -> str:
+    """The SVM itself is the key to what it was trained on."""
+    content = np.ascontiguousarray(svm.coef_).tobytes() + svm.intercept_.tobytes()
+    return f"training-{hashlib.sha256(content).hexdigest()[:32]}"

@@ -1,0 +1,1 @@
+"""The laboratory: data sets, protocols, other methods, recipes, a resumable bench, tables and figures."""

@@ -1,0 +1,1 @@
+"""Compiled loops of other methods: arrays in, arrays out."""

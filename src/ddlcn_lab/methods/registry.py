@@ -1,0 +1,244 @@
+"""Every method that `ddlcn bench` can run, by name.
+
+A method makes a scikit-learn estimator on images: `fit(images, labels)` and `predict(images)`.
+
+A name may be followed by parameters, as in `ddlcn:sift__coder__beta=0.05+C=10.0`; those of channels have the name of
+the channel first.
+"""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ddlcn.classifier import DDLCNClassifier
+from ddlcn.errors import DDLCNError
+from ddlcn.layers.coding import LLCCoder
+from ddlcn.linear.svm import LinearSVM
+from ddlcn.presets import get_preset
+from ddlcn_lab.methods.addl import ADDL
+from ddlcn_lab.methods.bayesian import BayesianDictionary
+from ddlcn_lab.methods.clustering import ClusteredFilters
+from ddlcn_lab.methods.codebook import CodebookFeatures, MeanPyramid
+from ddlcn_lab.methods.coders import KernelCoder, LaplacianCoder, LassoCoder
+from ddlcn_lab.methods.copar import COPAR
+from ddlcn_lab.methods.fddl import FDDL
+from ddlcn_lab.methods.hmp import MultipathFeatures
+from ddlcn_lab.methods.inputs import GradientHistograms, Pixels, RandomFaces
+from ddlcn_lab.methods.ksvd import LabelConsistentKSVD
+from ddlcn_lab.methods.networks import FrozenFeatures, SmallCNN
+from ddlcn_lab.methods.pairs import DictionaryPairs
+from ddlcn_lab.methods.pcanet import PCANet
+from ddlcn_lab.methods.released import ReleasedChannel, ReleasedClassifier, ReleasedCoder
+from ddlcn_lab.methods.representation import RepresentationClassifier
+from ddlcn_lab.methods.rrc import RobustCoding
+from ddlcn_lab.recipes.mnist import MNISTRecipe
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a name stands for.
+
+    Parameters
+    ----------
+    summary : str
+    make : callable
+        `make(p, q, seed, n_jobs)` returns an unfitted estimator; p = None is all training images.
+    depends_on : str
+        Which of p and q matter; a bench does not repeat the others.
+    leaks : bool
+        Whether it can be run with the paper's leak (see `runner`): a DDLCNClassifier without "auto" settings.
+    """
+
+    summary: str
+    make: Callable[[int | None, int, int, int | None], BaseEstimator]
+    depends_on: str = "pq"
+    leaks: bool = False
+
+
+def _ddlcn(preset: str = "paper", deeper_atoms: tuple[int, ...] = (64,), **sift: Any) -> Callable:
+    """A classifier whose channels are given, so that they have nested parameters; `sift` changes that channel."""
+
+    def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+        found = get_preset(preset, images_per_class=p, atoms_per_class=q, deeper_atoms=deeper_atoms)
+        first, *others = found.channels
+        channels = [first.with_params(**sift), *others]
+        return DDLCNClassifier(preset, channels, random_state=seed, n_jobs=n_jobs)
+
+    return make
+
+
+def _released(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    paper = get_preset("paper", images_per_class=p, atoms_per_class=q, deeper_atoms=(32,)).channels[0]
+    coders: dict[str, Any] = {"coder": ReleasedCoder(15), "deeper_coder": ReleasedCoder(10)}
+    channel = ReleasedChannel(**paper.get_params(deep=False) | coders)
+    return ReleasedClassifier("paper", [channel], random_state=seed, n_jobs=n_jobs)
+
+
+def _mnist_recipe(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    return MNISTRecipe(p, q, random_state=seed, n_jobs=n_jobs)
+
+
+def _rows(image_rows: Pixels, classifier: BaseEstimator) -> Callable:
+    return lambda p, q, seed, n_jobs: make_pipeline(clone(image_rows), clone(classifier))
+
+
+def _faces(build: Callable[[int | None, int, int], BaseEstimator]) -> Callable:
+    """A method on random faces; AR's 540 dimensions are `name:randomfaces__n_features=540`."""
+    return lambda p, q, seed, n_jobs: make_pipeline(RandomFaces(random_state=seed), build(p, q, seed))
+
+
+def _ksvd(**weights: Any) -> Callable:
+    return _faces(lambda p, q, seed: LabelConsistentKSVD(q, random_state=seed, **weights))
+
+
+def _lcksvd(**weights: Any) -> Callable:
+    """The papers' "A" is a dictionary that starts from all training samples."""
+    return _faces(lambda p, q, seed: LabelConsistentKSVD(None if p is None else q, random_state=seed, **weights))
+
+
+def _bases(n_neighbors: int) -> Callable:
+    """Locality-constrained codes over p faces per person, as SRC."""
+    return _faces(lambda p, q, seed: RepresentationClassifier(LLCCoder(n_neighbors), p, seed))
+
+
+def _bayesian(joint: bool) -> Callable:
+    return _faces(lambda p, q, seed: BayesianDictionary(joint, q, random_state=seed))
+
+
+def _csdl(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    faces = RandomFaces(power=0.5, random_state=seed)
+    return make_pipeline(faces, RepresentationClassifier(LassoCoder(0.001), None, seed, atoms_per_class=q))
+
+
+def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Callable:
+    def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+        descriptor = clone(get_preset("paper").channels[0].descriptor)
+        features = CodebookFeatures(
+            coder=clone(coder), pooling=pooling, descriptor=descriptor, random_state=seed, n_jobs=n_jobs
+        )
+        return make_pipeline(features, LinearSVM(random_state=seed, n_jobs=n_jobs))
+
+    return make
+
+
+def _features(cls: type[BaseEstimator]) -> Callable:
+    """Learnt features of images, and the linear SVM."""
+    return lambda p, q, seed, n_jobs: make_pipeline(
+        cls(random_state=seed, n_jobs=n_jobs), LinearSVM(random_state=seed, n_jobs=n_jobs)
+    )
+
+
+def _cnn(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    return SmallCNN(random_state=seed)
+
+
+def _frozen(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    """Weights are `frozen-vgg:frozenfeatures__weights=FILE`."""
+    return make_pipeline(FrozenFeatures(), StandardScaler(), LinearSVM(C="auto", random_state=seed))
+
+
+def _pcanet(stages: int) -> Callable:
+    return lambda p, q, seed, n_jobs: PCANet(stages, n_jobs=n_jobs)
+
+
+METHODS: dict[str, Method] = {
+    "ddlcn": Method("the paper's network, two layers, exact codes", _ddlcn(), leaks=True),
+    "ddlcn-1": Method("its first layer alone", _ddlcn(deeper_atoms=()), leaks=True),
+    "ddlcn-3": Method("with a third layer of 64 atoms", _ddlcn(deeper_atoms=(64, 64)), leaks=True),
+    "ddlcn-llc": Method(
+        "two layers, LLC's closed form", _ddlcn(coder=LLCCoder(15), deeper_coder=LLCCoder(10)), leaks=True
+    ),
+    "ddlcn-best": Method("two layers, preset best", _ddlcn("best")),
+    "ddlcn-released": Method("what the authors' code computes", _released, leaks=True),
+    "mnist-recipe": Method("hard examples, dense patches, elastic copies: for MNIST only", _mnist_recipe),
+    "llc": Method(
+        "LLC with 5 neighbours on class-wise dictionaries", _ddlcn(deeper_atoms=(), coder=LLCCoder(5)), leaks=True
+    ),
+    "llc-1024": Method("LLC with 5 neighbours on one codebook of 1024", _codebook(LLCCoder(5)), ""),
+    "scspm": Method("sparse codes on a codebook of 1024", _codebook(LassoCoder(0.15, absolute=True)), ""),
+    "lscspm": Method("sparse codes that neighbours share", _codebook(LaplacianCoder(0.15, absolute=True)), ""),
+    "kc": Method("kernel codebook of 1024, mean-pooled", _codebook(KernelCoder(), MeanPyramid()), ""),
+    "llc-30": Method("LLC with 30 local bases on random faces", _bases(30), "p"),
+    "llc-70": Method("LLC with 70 local bases on random faces", _bases(70), "p"),
+    "src": Method(
+        "sparse representation over p faces per person",
+        _faces(lambda p, q, seed: RepresentationClassifier(LassoCoder(0.003), p, seed)),
+        "p",
+    ),
+    "k-svd": Method("K-SVD and ridge on random faces", _ksvd(), "q"),
+    "d-ksvd": Method("discriminative K-SVD on random faces", _ksvd(fidelity=1e-4), "q"),
+    "lc-ksvd1": Method("label-consistent K-SVD, ridge classifier", _lcksvd(consistency=4e-6)),
+    "lc-ksvd2": Method("label-consistent K-SVD", _lcksvd(consistency=0.04, fidelity=0.01)),
+    "fddl": Method("Fisher discrimination dictionaries", _faces(lambda p, q, seed: FDDL(q)), "q"),
+    "dl-copar": Method("shared and class dictionaries", _faces(lambda p, q, seed: COPAR(q)), "q"),
+    "addl": Method("analysis dictionaries and classifier", _faces(lambda p, q, seed: ADDL(q)), "q"),
+    "dbdl": Method("Bayesian dictionary, then its classifier", _bayesian(joint=False), "q"),
+    "jbdc": Method("Bayesian dictionary and classifier together", _bayesian(joint=True), "q"),
+    "csdl-src": Method("SRC over q learnt faces per person, on square roots of pixels", _csdl, "q"),
+    "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: DictionaryPairs(q, random_state=seed)), "q"),
+    "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
+    "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
+    "m-hmp": Method("matching pursuit along two paths", _features(MultipathFeatures), ""),
+    "convolutional-clustering": Method("clustered filters, two layers", _features(ClusteredFilters), ""),
+    "cnn": Method("a small CNN trained from scratch (needs torch)", _cnn, ""),
+    "frozen-vgg": Method("linear SVM on a pretrained VGG's maps (torch, weights)", _frozen, ""),
+    "rrc-l1": Method("robust coding on 300 eigenfaces", _rows(Pixels(54), RobustCoding()), ""),
+    "nearest": Method("nearest neighbour on pixels", _rows(Pixels(), KNeighborsClassifier(1)), ""),
+    "ridge": Method("ridge regression of labels on pixels", _rows(Pixels(), RidgeClassifier()), ""),
+    "svm": Method("linear SVM on pixels", _rows(Pixels(), LinearSVM(C="auto")), ""),
+    "hog": Method("linear SVM on gradient histograms", _rows(GradientHistograms(), LinearSVM(C="auto")), ""),
+}
+
+
+def get_method(name: str) -> Method:
+    """Return the method of a name, with the parameters that follow it.
+
+    Parameters
+    ----------
+    name : str
+        As in `ddlcn` or `ddlcn:sift__coder__beta=0.05`.
+
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    DDLCNError
+        If there is no such method or parameter.
+
+    Examples
+    --------
+    >>> model = get_method("ddlcn:sift__coder__beta=0.05+C=10.0").make(1, 2, 0, None)
+    >>> model.channels[0].coder, model.C
+    (LocalityCoder(beta=0.05), 10.0)
+    """
+    base, _, changes = name.partition(":")
+    if base not in METHODS:
+        raise DDLCNError(f"method {base!r} is unknown; choose from {', '.join(METHODS)}")
+    method = METHODS[base]
+    if not changes:
+        return method
+    try:
+        params = {key: _value(text) for key, text in (change.split("=") for change in changes.split("+"))}
+        method.make(1, 1, 0, None).set_params(**params)
+    except ValueError as error:
+        what = str(error).splitlines()[0][:150]
+        raise DDLCNError(f"method {name!r}: {what}; write name:parameter=value+parameter=value") from None
+    return replace(method, make=lambda *args: method.make(*args).set_params(**params))
+
+
+def _value(text: str) -> Any:
+    try:
+        return literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,23 @@
+"""What `ddlcn bench` asks for: arguments and options of the command line, which `ddlcn.cli.bench` uses."""
+
+import typer
+
+DATASET = typer.Argument(
+    metavar="DATASET",
+    help="mnist, yaleb, yaleb-excluded, ar, caltech101, caltech256, flowers17, neu_det, wbc1, digits or folder:PATH.",
+)
+OUT = typer.Option("--out", help="Run folder: a new one, or one to resume.")
+DATA = typer.Option("--data", help="Folder of the data sets.", show_default="$DDLCN_DATA or ~/.cache/ddlcn")
+METHODS = typer.Option(help="Names, as in ddlcn,llc,ddlcn:sift__coder__beta=0.05.", show_default="ddlcn")
+SETTINGS = typer.Option(
+    "--pq", help="Images and atoms per class, as in 1-1,15-15,A-15 (A: all images).", show_default="the paper's"
+)
+T = typer.Option("--t", help="Training images per class, as in 15,30 or 0.5 or all.", show_default="the paper's")
+SPLITS = typer.Option(help="Number of random splits.", show_default="the paper's")
+GRID = typer.Option("--grid", help="Experiments to run: table, curves, paper-curves or ablation.")
+LEAK = typer.Option(
+    "--leak-dictionary-images-from-test-set",
+    help="Also repeat the paper's mistake in each row, to measure how much it inflates the accuracy.",
+)
+RUNS = typer.Argument(metavar="RUN...", help="Run folders of ddlcn bench.")
+FORMAT = typer.Option("--format", help="terminal, markdown or html.")

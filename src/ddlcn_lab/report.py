@@ -1,0 +1,134 @@
+"""Tables and figures of runs: text for a terminal, Markdown, one self-contained HTML page, or JSON."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from html import escape
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ddlcn.errors import DDLCNError
+from ddlcn.persistence.atomic import write_atomically
+from ddlcn_lab.figures import all_figures
+from ddlcn_lab.results import Results
+from ddlcn_lab.tables import Table, all_tables
+
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .7rem;text-align:left;
+border-bottom:1px solid #ddd}img{max-width:100%}figure{margin:1.5rem 0}@media(prefers-color-scheme:dark){
+body{background:#111;color:#ddd}img{background:#fff}}"""
+
+
+def make_report(
+    runs: Iterable[str | os.PathLike[str]],
+    kind: str = "terminal",
+    output: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+) -> str:
+    """Make the report of runs.
+
+    Parameters
+    ----------
+    runs : iterable of paths
+        Run folders of `ddlcn bench`.
+    kind : "terminal", "markdown", "html" or "json"
+    output : path, optional
+        Where to write it; figures of Markdown are written beside it.
+    data : path, optional
+        Folder of the data sets, for example images.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    DDLCNError
+        If the format is unknown or a run can't be read.
+    """
+    if kind not in _RENDERERS:
+        raise DDLCNError(f"format {kind!r} is unknown; choose from {', '.join(_RENDERERS)}")
+    results = Results(runs)
+    with_figures = kind == "html" or (kind == "markdown" and output is not None)
+    figures = [(name, caption, _png(f)) for name, caption, f in all_figures(results, data)] if with_figures else []
+    text = _RENDERERS[kind](all_tables(results), figures, _remarks(results))
+    if output is not None:
+        if kind == "markdown":
+            for name, _, png in figures:
+                write_atomically(Path(output).with_name(f"{name}.png"), png)
+        write_atomically(output, text.encode())
+    return text
+
+
+def _remarks(results: Results) -> list[str]:
+    """What a reader must know first."""
+    remarks = []
+    if results.missing:
+        remarks.append(f"{results.missing} rows are missing: run the same bench command again to resume.")
+    if len(results.commits) > 1:
+        remarks.append(f"Rows come from {len(results.commits)} commits: {', '.join(sorted(results.commits))}.")
+    return remarks
+
+
+def _terminal(tables: list[Table], _: object, remarks: list[str]) -> str:
+    parts = []
+    for table in tables:
+        cells = [table.header, *table.rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        lines.insert(1, "  ".join("─" * width for width in widths))
+        parts.append("\n".join([table.title, *([table.note] if table.note else []), "", *map(str.rstrip, lines)]))
+    return "\n\n\n".join([*remarks, *parts]) + "\n"
+
+
+def _markdown(tables: list[Table], figures: list[tuple[str, str, bytes]], remarks: list[str]) -> str:
+    parts = list(remarks)
+    for table in tables:
+        cells = [table.header, ("---",) * len(table.header), *table.rows]
+        rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
+        parts += [f"## {table.title}", *([table.note] if table.note else []), "\n".join(rows)]
+    parts += [f"![{caption}]({name}.png)\n\n{caption}" for name, caption, _ in figures]
+    return "\n\n".join(parts) + "\n"
+
+
+def _html(tables: list[Table], figures: list[tuple[str, str, bytes]], remarks: list[str]) -> str:
+    parts = [f"<p><strong>{escape(remark)}</strong></p>" for remark in remarks]
+    for table in tables:
+        head, *body = (
+            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for tag, row in [("th", table.header), *(("td", row) for row in table.rows)]
+        )
+        parts.append(f"<h2>{escape(table.title)}</h2><p>{escape(table.note)}</p>")
+        parts.append(f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>")
+    for _, caption, png in figures:
+        source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+        words = escape(caption)
+        parts.append(f'<figure><img src="{source}" alt="{words}"><figcaption>{words}</figcaption></figure>')
+    head = f'<meta charset="utf-8"><title>ddlcn bench</title><style>{_STYLE}</style>'
+    content = f"<h1>ddlcn bench</h1>{''.join(parts)}"
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{content}</body></html>'
+
+
+def _json(tables: list[Table], _: object, remarks: list[str]) -> str:
+    return json.dumps({"remarks": remarks, "tables": [asdict(table) for table in tables]}, indent=2) + "\n"
+
+
+_Renderer = Callable[[list[Table], list[tuple[str, str, bytes]], list[str]], str]
+_RENDERERS: dict[str, _Renderer] = {
+    "terminal": _terminal,
+    "markdown": _markdown,
+    "html": _html,
+    "json": _json,
+}
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    return buffer.getvalue()

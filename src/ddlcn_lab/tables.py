@@ -1,0 +1,161 @@
+"""The paper's tables with our results beside the published ones, and tables that the paper does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ddlcn_lab.datasets import get_source
+from ddlcn_lab.protocols import PerClass
+from ddlcn_lab.published import TABLES, Figure, read_table
+from ddlcn_lab.results import Key, Results
+
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text in rows and columns, with a title and a note."""
+
+    title: str
+    note: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def all_tables(results: Results) -> list[Table]:
+    """Make every table that has rows.
+
+    Parameters
+    ----------
+    results : Results
+
+    Returns
+    -------
+    list of Table
+    """
+    paper = [table for name in TABLES for table in _paper_tables(results, name)]
+    rest = (_other_rows(results), _gains(results), _leak(results), _confusions(results))
+    return [table for table in (*paper, *rest) if table.rows]
+
+
+def _paper_tables(results: Results, name: str) -> list[Table]:
+    """A table of the paper, one for each of its columns that has been run at all."""
+    figures = read_table(name)
+    columns = dict.fromkeys((figure.dataset, figure.t) for figure in figures)
+    run = {(key.dataset, key.t) for key in results.rows}
+    header = ("method", "ours", "95 % interval", "published", "difference", "ms, ours", "ms, published")
+    return [
+        Table(
+            f"{TABLES[name]}, {dataset}, {train(t)}",
+            "; ".join(filter(None, (get_source(dataset).note, _splits(results, dataset, t)))),
+            header,
+            [_paper_row(results, figure) for figure in figures if (figure.dataset, figure.t) == (dataset, t)],
+        )
+        for dataset, t in columns
+        if (dataset, t) in run
+    ]
+
+
+def _paper_row(results: Results, figure: Figure) -> tuple[str, ...]:
+    key = next((key for key in results.rows if matches(key, figure)), None)
+    published_ms = "–" if figure.ms is None else f"{figure.ms:g}"
+    if key is None:
+        return figure.method, NOT_RUN, "", str(figure), "", "", published_ms
+    mean = results.mean(key)
+    difference = "" if figure.accuracy is None else f"{mean.mean - figure.accuracy:+.2f}"
+    ms = f"{results.ms(key):.2f}"
+    ours = f" (ours {key.setting})" if key.setting and not (figure.p or figure.q) else ""
+    return figure.method + ours, str(mean), mean.interval, str(figure), difference, ms, published_ms
+
+
+def matches(key: Key, figure: Figure) -> bool:
+    """Return whether a key is what a published figure measures, run without the leak."""
+    return (key.dataset, key.t, key.method, key.leak) == (figure.dataset, figure.t, figure.ours, False) and (
+        figure.p in ("", "A" if key.p is None else str(key.p)) and figure.q in ("", str(key.q))
+    )
+
+
+def _other_rows(results: Results) -> Table:
+    """What was run and is in no table of the paper."""
+    published = [figure for name in TABLES for figure in read_table(name)]
+    keys = [key for key in results.rows if not key.leak and not any(matches(key, figure) for figure in published)]
+    return Table(
+        "Not in the paper's tables",
+        "Balanced: the mean recall over classes, in percent.",
+        ("data set", "method", "p-q", "training", "ours", "95 % interval", "balanced", "splits", "ms"),
+        [
+            (
+                *(key.dataset, key.method, key.setting, train(key.t)),
+                *(str(mean), mean.interval, f"{results.balanced(key):.2f}", str(mean.n), f"{results.ms(key):.2f}"),
+            )
+            for key in keys
+            for mean in [results.mean(key)]
+        ],
+    )
+
+
+def _gains(results: Results) -> Table:
+    """Each method against the paper's network on the same splits."""
+    rows = []
+    for key in results.rows:
+        gain = results.gain(key, key._replace(method="ddlcn"))
+        if key.method != "ddlcn" and not key.leak and gain:
+            place = (key.dataset, key.setting, train(key.t))
+            verdict = "yes" if abs(gain.mean) > gain.half else ""
+            interval = f"± {gain.half:.2f}"
+            rows.append((*place, key.method, f"{gain.mean:+.2f}", interval, verdict, str(gain.n)))
+    return Table(
+        "Against ddlcn on the same splits",
+        "Points of accuracy, of paired differences; 95 % by Student's t over splits, or over the images of "
+        "the only split. Certain: the interval does not contain zero.",
+        ("data set", "p-q", "training", "method", "gain", "95 %", "certain", "splits"),
+        sorted(rows, key=lambda row: row[:3]),
+    )
+
+
+def _leak(results: Results) -> Table:
+    rows = []
+    for key in results.rows:
+        without = key._replace(leak=False)
+        gain = results.gain(key, without) if key.leak else None
+        if gain:
+            place = (key.dataset, key.method, key.setting, train(key.t))
+            interval = f"± {gain.half:.2f}"
+            rows.append((*place, str(results.mean(without)), str(results.mean(key)), f"{gain.mean:+.2f}", interval))
+    return Table(
+        "How much the leak inflates accuracy",
+        "Leaked: dictionary images are drawn before the split, test images included, as in the authors' code.",
+        ("data set", "method", "p-q", "training", "without", "leaked", "inflated by", "95 %"),
+        rows,
+    )
+
+
+def _confusions(results: Results) -> Table:
+    """The pairs most often confused, where there are few classes."""
+    rows = []
+    for key in results.rows:
+        if len(results.classes[key.dataset]) <= 20 and not key.leak and key.dataset in ("mnist", "caltech256"):
+            pairs = ", ".join(f"({a}, {b}): {count}" for a, b, count in results.confused_pairs(key))
+            rows.append((key.dataset, key.method, key.setting, train(key.t), pairs or "none"))
+    note = "The paper, on MNIST at 500-500: (2, 7), (4, 9) and (3, 5)."
+    return Table("Most confused pairs", note, ("data set", "method", "p-q", "training", "pairs"), rows)
+
+
+def train(t: PerClass) -> str:
+    """Return the number of training images in words.
+
+    Examples
+    --------
+    >>> train(0.5), train(15), train(None)
+    ('half', '15 per class', 'own split')
+    """
+    if t is None:
+        return "own split"
+    return f"{t} per class" if isinstance(t, int) else "half" if t == 0.5 else f"{t:.0%} of each class"
+
+
+def _splits(results: Results, dataset: str, t: PerClass) -> str:
+    counts = {len(rows) for key, rows in results.rows.items() if (key.dataset, key.t) == (dataset, t)}
+    low, high = min(counts), max(counts)
+    return f"{low if low == high else f'{low} to {high}'} split{'s' if high > 1 else ''}"
