@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "licences.md"
 PINS = ROOT / "constraints.txt"
-PARTS = {"": "the package", "serve": "extra `serve`", "cluster": "extra `cluster`"}
+PARTS = {"": "the package", "serve": "extra `serve`", "cluster": "extra `cluster`", "lab": "extra `lab`"}
 DEVELOPMENT = "development only"
 # of classifiers and free text, the identifiers that SPDX has for them
 SPDX = {
@@ -55,9 +55,7 @@ def licence(name: str) -> str | None:
         return None
     if told.get("License-Expression"):
         return told["License-Expression"]
-    kinds = [
-        kind.split(" :: ")[-1] for kind in told.get_all("Classifier", []) if kind.startswith("License ::")
-    ]
+    kinds = [kind.split(" :: ")[-1] for kind in told.get_all("Classifier", []) if kind.startswith("License ::")]
     text = (told.get("License") or "").split("\n")[0].strip()
     if text and len(text) < 40 and (SPDX.get(text, text) in TOOLS or " OR " in text):
         return SPDX.get(text, text)

@@ -1,210 +1,370 @@
-"""The classifier as scikit-learn's world uses it."""
+"""The classifier by the contract of scikit-learn, and what may never happen to a model."""
 
-import tracemalloc
+import inspect
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
-from sklearn.base import clone
-from sklearn.datasets import load_digits
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT, ImageError
+from ddlcn import Channel, DDLCNClassifier, DDLCNError, DenseSIFT, ImageError, LinearSVM, MeanGrid, presets
+from ddlcn.execution.progress import listen
+from ddlcn.layers.part import Part
+from ddlcn.layers.sift import Descriptors
+from tests.helpers import (
+    CountingSIFT,
+    counting_channels,
+    eight_bit,
+    image_files,
+    quick_channels,
+    quick_model,
+    run_python,
+)
 
-SMALL = {
-    "atoms_per_class": 2,
-    "deeper_atoms": (8,),
-    "descriptor": DenseSIFT(min_side=40, contrast_threshold=0.1),
-}
+PAPER = {"preset": "paper", "atoms_per_class": 2, "deeper_atoms": (6,)}
+FITTED = {"encoder_", "svm_", "classes_", "selection_", "augmentation_", "n_train_", "timings_"}
 
 
 @pytest.fixture(scope="module")
-def digits():
-    data = load_digits()
-    rows = np.concatenate([np.flatnonzero(data.target == c)[:24] for c in range(4)])
-    return data.images[rows], data.target[rows]
+def fitted(digits):
+    return quick_model().fit(*digits)
 
 
-@pytest.fixture(scope="module")
-def files(digits, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("digits")
-    paths = []
-    for i, image in enumerate(digits[0]):
-        paths.append(str(folder / f"{i}.png"))
-        Image.fromarray((image * 255 / 16).round().astype(np.uint8)).save(paths[-1])
-    return paths
+# ------------------------------------------------------------------------------------ scikit-learn's contract
 
-
-# the checks' rows are points, not pictures: brightness is all they have, so contrast is not normalised away
-BRIGHTNESS = DenseSIFT(contrast_threshold=100.0)
+# rows of these checks are points, not images: brightness is all they have, so contrast must count
+BRIGHTNESS = quick_channels(sift__descriptor__contrast_threshold=100.0)
+WEIGHTS = {"check_sample_weight_equivalence_on_dense_data": "weights act in the SVM; dictionaries have no weights"}
 
 
 @parametrize_with_checks(
-    [
-        DDLCNClassifier(image_shape=(1, -1), descriptor=BRIGHTNESS),
-        DDLCNClassifier(image_shape=(-1, 1), preset="paper"),
-    ]
+    [quick_model(image_shape=(1, -1), channels=BRIGHTNESS), DDLCNClassifier(image_shape=(-1, 1), preset="paper")],
+    expected_failed_checks=lambda _: WEIGHTS,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_default_model_is_sensible(digits):
+def test_constructor():
+    """Exactly as in the design."""
+    wanted = {"preset": "best", "channels": None, "images_per_class": "auto", "atoms_per_class": "auto"}
+    wanted |= {"deeper_atoms": (64,), "deskew": "auto", "augmentation": "auto", "C": "auto", "backbone": None}
+    wanted |= {"class_weight": None, "image_shape": None, "work_folder": None, "random_state": 0, "n_jobs": None}
+    wanted |= {"verbose": False}
+    parameters = inspect.signature(DDLCNClassifier).parameters
+    assert [(name, parameter.default) for name, parameter in parameters.items()] == list(wanted.items())
+    assert [*inspect.signature(DDLCNClassifier.fit).parameters] == ["self", "X", "y", "sample_weight"]
+
+
+def test_public_names_are_few(fitted):
+    assert len([name for name in dir(DDLCNClassifier()) if not name.startswith("_")]) <= 40
+    assert {name for name in vars(fitted) if name.endswith("_")} == FITTED
+
+
+def test_grid_search_over_nested_params(digits):
+    channels = list(presets.paper(atoms_per_class=2, deeper_atoms=(6,)).channels)
+    grid = {"sift__coder__beta": [0.01, 1e4], "sift__descriptor__min_side": [40]}
+    search = GridSearchCV(DDLCNClassifier(preset="paper", channels=channels), grid, cv=2).fit(*digits)
+    assert search.best_estimator_.encoder_["sift"].coder.beta == search.best_params_["sift__coder__beta"] == 0.01
+    assert search.best_score_ > 0.9
+    assert channels[0].descriptor.min_side is None
+    assert not [name for name in DDLCNClassifier().get_params() if "__" in name]
+    with pytest.raises(ValueError, match="no channel 'sift' among those given as channels="):
+        DDLCNClassifier().set_params(sift__coder__beta=0.2)
+
+
+def test_pipeline_and_cross_validation(digits, tmp_path):
+    assert cross_val_score(make_pipeline(FunctionTransformer(), quick_model()), *digits, cv=2).min() > 0.9
+    paths = image_files(tmp_path, eight_bit(digits[0]))
+    assert cross_val_score(quick_model(), paths, digits[1], cv=2).min() > 0.9
+
+
+# ---------------------------------------------------------------------------------------- images and labels
+
+
+def test_default_model(digits):
     images, labels = digits
-    assert DDLCNClassifier().fit(images[::2], labels[::2]).score(images[1::2], labels[1::2]) > 0.95
+    model = DDLCNClassifier(atoms_per_class=4).fit(images[::2], labels[::2])
+    assert model.score(images[1::2], labels[1::2]) > 0.95
+    assert model.n_train_ == 24
+    assert set(model.timings_) == {"deskew", "dictionaries", "encoding", "weights", "augmentation", "svm"}
 
 
 @pytest.mark.parametrize("labels", [list("abcd"), [7, 1, -3, 5], [True, False, True, False]])
-def test_labels_of_any_kind_come_back(digits, labels):
-    images, codes = digits
-    wanted = np.array(labels)[codes]
-    model = DDLCNClassifier(**SMALL).fit(images, wanted)
+def test_labels_of_any_kind(digits, labels):
+    wanted = np.array(labels)[digits[1]]
+    model = quick_model().fit(digits[0], wanted)
     assert model.classes_.dtype == wanted.dtype
-    assert (model.predict(images) == wanted).mean() > 0.95
+    assert_array_equal(model.classes_, np.unique(wanted))
+    assert (model.predict(digits[0]) == wanted).mean() > 0.95
 
 
-def test_images_as_paths_arrays_and_rows_give_one_answer(digits, files):
+def test_images_of_any_kind(digits, tmp_path):
+    """Paths, stacks and lists of arrays, grey or in colour, and rows of a matrix."""
+    images, labels = eight_bit(digits[0]), digits[1]
+    truth, colour = quick_model().fit(images, labels), np.repeat(images[..., None], 3, axis=3)
+    scores = truth.decision_function(images)
+    for same in (list(images), colour, list(colour), image_files(tmp_path, images), images[..., None]):
+        assert_array_equal(truth.decision_function(same), scores)
+        assert quick_model().fit(same, labels).score(images, labels) > 0.95
+    rows = images.reshape(len(labels), -1)
+    assert_array_equal(quick_model(image_shape=(8, 8)).fit(rows, labels).decision_function(rows), scores)
+
+
+def test_one_image_is_an_error(digits, fitted, tmp_path):
+    """An RGB or RGBA array, a grey array, a path or an image of Pillow is no stack."""
+    image = eight_bit(digits[0][0])
+    (path,) = image_files(tmp_path, [image])
+    for X in (np.zeros((50, 40, 3)), np.zeros((665, 40, 4), np.uint8), image, path, str(path), Image.fromarray(image)):
+        for call in (fitted.predict, fitted.transform, lambda X: quick_model().fit(X, np.arange(8))):
+            with pytest.raises(DDLCNError, match=r"list of images, as in \["):
+                call(X)
+        assert len(fitted.predict([X])) == 1
+
+
+def test_features_are_one_csr_array(digits, fitted):
+    found = fitted.transform(digits[0])
+    assert isinstance(found, csr_array)
+    assert (found.shape, found.dtype) == ((48, fitted.encoder_.n_features), np.float32)
+    assert_array_equal(found.toarray(), fitted.encoder_.transform(digits[0]).toarray())
+    assert_array_equal(fitted.svm_.decision_function(found), fitted.decision_function(digits[0]))
+
+
+# ---------------------------------------------------------------------------------------- seeds and weights
+
+
+@pytest.mark.parametrize("state", [np.random.RandomState(0), None, np.int64(3)])
+def test_random_state(digits, state):
+    assert DDLCNClassifier(**PAPER, random_state=state).fit(*digits).score(*digits) > 0.9
+
+
+def test_random_state_object_seeds_the_model(digits):
+    def atoms(state):
+        return quick_model(random_state=state).fit(*digits).encoder_["sift"].dictionaries[0]
+
+    state = np.random.RandomState(1)
+    first, second = atoms(state), atoms(state)  # it moves on, as scikit-learn's do
+    assert_array_equal(first, atoms(np.random.RandomState(1)))
+    assert np.abs(first - second).max() > 1e-3
+
+
+def test_weight_zero_equals_leaving_out_of_the_svm(digits):
     images, labels = digits
-    eight_bit = (images * 255 / 16).round().astype(np.uint8)
-    scores = DDLCNClassifier(**SMALL).fit(files, labels).decision_function(files)
-    for same in (eight_bit, list(eight_bit), np.repeat(eight_bit[..., None], 3, axis=3)):
-        assert_allclose(DDLCNClassifier(**SMALL).fit(same, labels).decision_function(same), scores, atol=1e-4)
-    rows = eight_bit.reshape(len(labels), -1)
-    by_rows = DDLCNClassifier(**SMALL, image_shape=(8, 8)).fit(rows, labels)
-    assert_allclose(by_rows.decision_function(rows), scores, atol=1e-4)
+    weights = np.where(np.arange(len(labels)) % 3 == 0, 0.0, 1.0)
+    model = quick_model().fit(images, labels, sample_weight=weights)
+    truth = LinearSVM(1.0).fit(model.transform(images)[weights > 0], labels[weights > 0])
+    assert_allclose(model.svm_.coef_, truth.coef_, atol=1e-3)
+    assert np.abs(model.svm_.coef_ - quick_model().fit(images, labels).svm_.coef_).max() > 0.01
 
 
-def test_clone_pipeline_grid_search_and_cross_validation(digits, files):
+def test_class_weight_equals_sample_weight(digits):
     images, labels = digits
-    model = DDLCNClassifier(**SMALL)
-    assert clone(model).get_params()["descriptor"].min_side == 40
-    search = GridSearchCV(model, {"coder": ["exact", "llc"], "descriptor__step": [4, 6]}, cv=2).fit(
-        files, labels
-    )
-    assert search.best_score_ > 0.9
-    piped = make_pipeline(FunctionTransformer(), model)
-    assert cross_val_score(piped, images, labels, cv=2).min() > 0.9
+    given = {0: 0.01, 1: 1.0, 2: 2.0, 3: 1.0}
+    by_class = quick_model(class_weight=given).fit(images, labels)
+    by_image = quick_model().fit(images, labels, sample_weight=[given[label] for label in labels])
+    plain, balanced = (quick_model(class_weight=each).fit(images, labels) for each in (None, "balanced"))
+    assert_array_equal(by_class.svm_.coef_, by_image.svm_.coef_)
+    assert_array_equal(plain.svm_.coef_, balanced.svm_.coef_)  # as many images of each class
+    assert by_class.decision_function(images)[:, 0].mean() < plain.decision_function(images)[:, 0].mean() - 0.05
 
 
-@pytest.mark.parametrize("preset", ["paper", "best"])
-def test_one_job_equals_many_and_one_image_equals_a_batch(digits, preset):
+# -------------------------------------------------------------------------------------------- interruptions
+
+
+def state_of(model):
+    """Each attribute, and that it is the same object."""
+    return {name: id(value) for name, value in vars(model).items()}
+
+
+def stop_at(stage, error):
+    def listener(name, done, total):
+        if name == stage:
+            raise error
+
+    return listen(listener)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("stage", ["Deskew", "Dictionaries", "Encoding", "Augmentation"])
+def test_interrupted_fit_leaves_the_model_as_it_was(digits, stage, error):
+    images, labels = np.pad(digits[0], ((0, 0), (3, 3), (3, 3))), digits[1]  # so that there is something to deskew
+    model = quick_model(deskew="auto", augmentation="flip").fit(images, labels)
+    before, scores = state_of(model), model.decision_function(images)
+    with pytest.raises(error), stop_at(stage, error):
+        model.fit(images[:20, :, ::-1], labels[:20])
+    assert state_of(model) == before
+    before = state_of(model.set_params(channels=counting_channels(fail_at=60)))  # by a descriptor
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(images[::-1], labels)
+    assert state_of(model) == before
+    assert_array_equal(model.decision_function(images), scores)
+
+
+def test_refused_fit_leaves_the_model_as_it_was(digits):
+    """Also where the error comes with the last step, or the number of columns is another."""
+    rows, labels = digits[0].reshape(48, -1), digits[1]
+    model = quick_model(image_shape=(-1, 8)).fit(rows, labels)
+    scores = model.decision_function(rows)
+    for X, y, weights in (
+        (rows[:, :32], labels[:-1], None),
+        (rows[:, :30], labels, None),
+        (rows[:, :32], labels, {77: 1}),
+    ):
+        before = state_of(model.set_params(class_weight=weights))
+        with pytest.raises(ValueError, match=r"inconsistent|does not fit|class_weight"):
+            model.fit(X, y)
+        assert state_of(model) == before
+    assert_array_equal(model.decision_function(rows), scores)
+
+
+def test_interrupted_extend_leaves_the_model_as_it_was(digits, tmp_path):
     images, labels = digits
-    alone, many = (DDLCNClassifier(preset=preset, n_jobs=n).fit(images, labels) for n in (1, 3))
-    assert_array_equal(alone.network_.dictionaries[0], many.network_.dictionaries[0])
-    assert_array_equal(alone.svm_.coef_, many.svm_.coef_)
-    batch = alone.decision_function(images[:40])
-    assert_array_equal(many.decision_function(images[:40]), batch)
-    one_by_one = np.concatenate([alone.decision_function(images[i : i + 1]) for i in range(40)])
-    assert_array_equal(one_by_one, batch)
+    model = quick_model(work_folder=tmp_path / "work").fit(images[12:], labels[12:])
+    before, scores = state_of(model), model.decision_function(images)
+    for error in (KeyboardInterrupt, OSError):
+        with pytest.raises(error), stop_at("Encoding", error):
+            model.extend(images[:12], labels[:12])
+        assert state_of(model) == before
+    assert_array_equal(model.decision_function(images), scores)
+    assert model.extend(images[:12], labels[:12]).n_train_ == 48
 
 
-def test_same_seed_same_model_other_seed_another(digits):
+def test_unfitted(digits, fitted, tmp_path):
     images, labels = digits
-    first, again, other = (
-        DDLCNClassifier(**SMALL, images_per_class=5, random_state=seed).fit(images, labels)
-        for seed in (1, 1, 2)
-    )
-    assert_array_equal(first.svm_.coef_, again.svm_.coef_)
-    assert not np.array_equal(first.network_.dictionaries[0], other.network_.dictionaries[0])
+    interrupted, half = quick_model(), quick_model()
+    with pytest.raises(KeyboardInterrupt), stop_at("Encoding", KeyboardInterrupt):
+        interrupted.fit(images, labels)
+    half.encoder_ = fitted.encoder_
+    calls = dict.fromkeys(("predict", "predict_proba", "predict_log_proba", "decision_function"), (images,))
+    calls |= {"transform": (images,), "explain": (images[0],), "save": (tmp_path / "m",), "extend": (images, labels)}
+    for model in (quick_model(), interrupted, half):
+        for name, arguments in calls.items():
+            with pytest.raises(NotFittedError):
+                getattr(model, name)(*arguments)
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("deeper", [(), (8,), (8, 4)])
-def test_expanded_and_collapsed_models_agree(digits, deeper):
-    images, labels = digits
-    short, literal = (
-        DDLCNClassifier(**SMALL | {"deeper_atoms": deeper}, preset="paper", expand=e).fit(images, labels)
-        for e in (False, True)
-    )
-    short_rows, literal_rows = short.transform(images), literal.transform(images)
-    assert literal_rows.shape[1] > short_rows.shape[1] or not deeper
-    assert_allclose(
-        (short_rows @ short_rows.T).toarray(), (literal_rows @ literal_rows.T).toarray(), atol=1e-5
-    )
-    assert_allclose(short.decision_function(images), literal.decision_function(images), atol=1e-3)
-    assert_array_equal(short.predict(images), literal.predict(images))
+# --------------------------------------------------------------------------------------------------- extend
 
 
-def test_probabilities_are_calibrated_and_in_the_order_of_scores(digits):
-    images, labels = digits
-    model = DDLCNClassifier(**SMALL).fit(images[::2], labels[::2])
-    probabilities, scores = model.predict_proba(images[1::2]), model.decision_function(images[1::2])
-    assert_allclose(probabilities.sum(axis=1), 1)
-    assert_array_equal(probabilities.argsort(axis=1), scores.argsort(axis=1))
-    confidence = probabilities.max(axis=1).mean()
-    assert abs(confidence - model.score(images[1::2], labels[1::2])) < 0.1
+def test_atoms_keep_their_class_after_extend(digits, tmp_path):
+    """With a class that sorts first."""
+    images, names, known = digits[0], np.array(["adder", "bee", "cat", "dog"])[digits[1]], digits[1] > 0
+    model = quick_model(work_folder=tmp_path).fit(images[known], names[known])
+    atoms, selection = model.encoder_["sift"].dictionaries[0], model.selection_
+    for classes in (["bee", "cat", "dog"], ["adder", "bee", "cat", "dog"]):
+        assert_array_equal(model.classes_, classes)
+        assert_array_equal(model.classes_[model.encoder_["sift"].atom_classes], np.repeat(["bee", "cat", "dog"], 2))
+        if len(classes) == 3:
+            assert model.extend(images[~known], names[~known]) is model
+    assert model.encoder_["sift"].dictionaries[0] is atoms
+    assert model.selection_ is selection
+    assert model.score(images, names) > 0.9
 
 
-def test_memory_of_predicting_does_not_grow_with_the_images(digits):
-    images, labels = digits
-    model = DDLCNClassifier(**SMALL, n_jobs=1).fit(images, labels)
-    model.predict(images)  # so that what is made once is there
-
-    def peak(times):
-        many = np.tile(images, (times, 1, 1))
-        tracemalloc.start()
-        model.predict(many)
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
-
-    assert peak(16) < 1.5 * peak(2)
+def test_extend_refusals(digits, tmp_path):
+    with pytest.raises(DDLCNError, match="extend needs the work folder of the training: set work_folder= to it"):
+        quick_model().fit(*digits).extend(*digits)
+    model = quick_model(work_folder=tmp_path / "a").fit(*digits)
+    with pytest.raises(DDLCNError, match="labels of <U3, but the model's are of int64"):
+        model.extend(digits[0][:1], ["cat"])
+    with pytest.raises(DDLCNError, match="train again with this work folder"):
+        model.set_params(work_folder=tmp_path / "b").extend(*digits)
 
 
-def test_fewer_images_than_asked_and_more_atoms_than_descriptors(digits):
-    images, labels = digits
-    model = DDLCNClassifier(
-        images_per_class=50, atoms_per_class=40, descriptor=DenseSIFT(), deeper_atoms=(200,)
-    )
-    model.fit(images[::4], labels[::4])
-    assert [len(d) for d in model.network_.dictionaries] == [160, 200]
-    assert np.isfinite(model.decision_function(images)).all()
+# ---------------------------------------------------------------------------------------- parts of a user
+
+
+class GreyMeans(Part):
+    """The mean and the deviation of each quarter of an image."""
+
+    n_features = 2
+
+    def describe(self, image, value_range=(0.0, 1.0), warp=None):
+        grey = DenseSIFT().resize(image)
+        half = grey.shape[0] // 2
+        quarters = [grey[:half, :half], grey[:half, half:], grey[half:, :half], grey[half:, half:]]
+        values = np.array([[each.mean(), each.std()] for each in quarters], np.float32)
+        centres = (np.array([[1, 1], [1, 3], [3, 1], [3, 3]]) * half / 2).astype(np.float32)
+        return Descriptors(values, centres, grey.shape, np.full(4, half, np.int32))
+
+
+def test_descriptor_of_a_user(digits, tmp_path):
+    means = Channel("means", GreyMeans(), None, MeanGrid(2), weight="auto")
+    sift, fixed = quick_channels("paper"), means.with_params(weight=1.0)
+    model = quick_model(channels=[*sift, means], work_folder=tmp_path / "work").fit(*digits)
+    assert "weight of means" in {row["setting"] for row in model.selection_}
+    both = quick_model(channels=[*sift, fixed]).fit(*digits)
+    assert [channel.name for channel in both.encoder_.channels] == ["sift", "means"]
+    assert both.score(*digits) > 0.95
+    evidence = both.explain(digits[0][0])
+    assert evidence.bias + sum(c.total for c in evidence.channels) == pytest.approx(evidence.score, abs=1e-5)
+    with pytest.raises(DDLCNError, match=r"can't save this model \(.*descriptor"):
+        both.save(tmp_path / "model")
+    assert quick_model(channels=[fixed], deskew="auto").fit(*digits).score(*digits) > 0.5
+
+
+def test_each_image_is_described_once_per_pass(digits):
+    """For dictionaries, if it is among their images; for features; and for each augmented copy."""
+    channels = counting_channels()
+    few = [channels[0].with_params(dictionary__images_per_class=5)]
+    model, counts = DDLCNClassifier(preset="paper", channels=few), []
+    calls = (lambda: model.fit(*digits), lambda: model.predict(digits[0]))
+    for call in (*calls, lambda: quick_model(channels=channels, augmentation="flip").fit(*digits)):
+        CountingSIFT.calls.clear()
+        call()
+        counts.append(CountingSIFT.calls["sift"])
+    assert counts == [4 * 5 + 48, 48, 3 * 48]
+
+
+# ---------------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
     ("change", "data", "words"),
     [
-        ({}, lambda x, y: (x, y[:-1]), "one label for each image"),
+        ({}, lambda x, y: (x, y[:-1]), "48 images but 47 labels: give one label per image"),
         ({}, lambda x, y: (x, np.zeros_like(y)), "at least 2 classes"),
-        ({}, lambda x, y: (x.reshape(len(x), -1), y), "image_shape"),
-        ({}, lambda x, y: ("a.png", y), r"list of images"),
+        ({}, lambda x, y: (x.reshape(len(x), -1), y), r"set image_shape=\(height, width\) if each row is one"),
         ({}, lambda x, y: ([], []), "no images"),
         ({}, lambda x, y: (np.where(x > 15, np.nan, x), y), "NaN"),
         ({"image_shape": (3, 3)}, lambda x, y: (x.reshape(len(x), -1), y), "image_shape=.3, 3. does not fit"),
-        ({"preset": "worst"}, lambda x, y: (x, y), "choose one of paper, best"),
-        ({"coder": "none"}, lambda x, y: (x, y), '"exact" or "llc"'),
-        ({"atoms_per_class": 0}, lambda x, y: (x, y), "at least 1"),
-        ({"images_per_class": 0}, lambda x, y: (x, y), "at least 1"),
-        ({"C": -1.0}, lambda x, y: (x, y), "positive number"),
-        ({"beta": -1.0}, lambda x, y: (x, y), "beta"),
-        ({"neighbors": ()}, lambda x, y: (x, y), "neighbors"),
-        ({"pyramid": ()}, lambda x, y: (x, y), "level"),
-        ({"descriptor": DenseSIFT(step=0)}, lambda x, y: (x, y), "step"),
-        ({"deeper_atoms": (0,)}, lambda x, y: (x, y), "positive"),
     ],
 )
-def test_mistakes_get_one_clear_line(digits, change, data, words):
+def test_mistakes_get_one_line(digits, change, data, words):
     with pytest.raises(DDLCNError, match=words) as error:
         DDLCNClassifier(**change).fit(*data(*digits))
     assert "\n" not in str(error.value)
 
 
-def test_a_broken_file_is_named(digits, files, tmp_path):
-    broken = tmp_path / "broken.png"
-    broken.write_bytes(b"no image")
-    model = DDLCNClassifier(**SMALL).fit(files, digits[1])
-    with pytest.raises(ImageError, match=r"broken\.png"):
-        model.predict([files[0], broken])
+def test_broken_file_is_named(digits, fitted, tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    paths = image_files(tmp_path, eight_bit(digits[0][:2]))
+    for call in (fitted.predict, lambda X: quick_model().fit(X, [0, 1, 1])):
+        for name in ("broken.png", "gone.png"):
+            with pytest.raises(ImageError, match=name):
+                call([*paths, tmp_path / name])
 
 
-def test_predicting_before_fitting(digits):
-    with pytest.raises(NotFittedError):
-        DDLCNClassifier().predict(digits[0])
-    with pytest.raises(NotFittedError):
-        DDLCNClassifier().explain(digits[0][0])
-    with pytest.raises(NotFittedError):
-        DDLCNClassifier().save("nowhere.ddlcn")
+HIDDEN = """
+import sys, warnings
+warnings.simplefilter("ignore")  # filelock warns if it has neither fcntl nor msvcrt
+for name in ("fcntl", "resource", "pwd"):
+    sys.modules[name] = None
+import ddlcn
+from tests.helpers import quick_model, small_digits
+images, labels = small_digits(4, 2)
+model = quick_model(work_folder=sys.argv[1], n_jobs=2).fit(images, labels)
+model.extend(images[:2], labels[:2]).save(sys.argv[2])
+print(ddlcn.DDLCNClassifier.load(sys.argv[2]).score(images, labels), *(sys.modules[n] for n in ("fcntl", "pwd")))
+"""
+
+
+def test_without_posix_modules(tmp_path):
+    assert run_python(HIDDEN, tmp_path / "work", tmp_path / "model").split() == ["1.0", "None", "None"]

@@ -1,24 +1,23 @@
-"""Evidence is exact: the shares of the patches and the bias add up to the score (design 2.5)."""
+"""Evidence is exact: the shares of the patches and the bias add up to the score."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
-from ddlcn import DDLCNClassifier, DDLCNError, DenseSIFT
-from ddlcn.evidence import Evidence
+from ddlcn import Channel, DDLCNError, DenseSIFT, LinearCoder, LLCCoder, LocalityCoder, MeanGrid, SpatialPyramid
+from ddlcn.layers.dictionary import DictionaryLearning
+from tests.helpers import quick_channels, quick_model
 
 
-def some_images(
-    seed: int, n_classes: int = 3, per_class: int = 3, colour: bool = False
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Noise with a bright bar, of several sizes; the bar's angle is the class. The last image is flat.
+def bars(seed, n_classes=3, per_class=3, colour=False):
+    """Noise with a bright bar, of several sizes; its angle is the class. The last image is constant.
 
     In colour, bytes with three channels or four.
     """
     rng = np.random.default_rng(seed)
-    images = []
-    labels = np.repeat(np.arange(n_classes), per_class)
+    images, labels = [], np.repeat(np.arange(n_classes), per_class)
     for label in labels:
         height, width = rng.integers(14, 40, size=2)
         image = 0.3 * rng.random((height, width))
@@ -27,103 +26,99 @@ def some_images(
         images.append(np.clip(image, 0, 1))
     images[-1] = np.full((20, 30), 0.5)
     if colour:
-        images = [
-            (255 * image[..., None] * rng.random(3 + i % 2)).astype(np.uint8)
-            for i, image in enumerate(images)
-        ]
+        images = [(255 * each[..., None] * rng.random(3 + i % 2)).astype(np.uint8) for i, each in enumerate(images)]
     return images, labels
 
 
-def assert_adds_up(model: DDLCNClassifier, evidence: Evidence, column: int, image: np.ndarray) -> None:
+def assert_adds_up(model, image):
     scores = model.decision_function([image])
-    score = scores[0, column] if scores.ndim == 2 else (1 if column else -1) * scores[0]
-    assert evidence.label == model.classes_[column]
-    assert evidence.score == pytest.approx(score, abs=1e-5)
-    assert evidence.bias + evidence.shares.sum() + evidence.deep.sum() == pytest.approx(score, abs=1e-5)
-    assert evidence.bias + evidence.patches.sum() == pytest.approx(evidence.score, abs=1e-5)
-    assert evidence.bias + evidence.map().sum() == pytest.approx(evidence.score, abs=1e-5)
-    n_atoms = len(model.network_.dictionaries[0])
-    assert evidence.by_atom(n_atoms).sum() == pytest.approx(evidence.shares.sum(), abs=1e-5)
-    assert evidence.map().shape == evidence.descriptors.shape
+    for column, label in enumerate(model.classes_):
+        evidence = model.explain(image, label)
+        score = scores[0, column] if scores.ndim == 2 else (1 if column else -1) * scores[0]
+        assert evidence.label == label
+        assert evidence.score == pytest.approx(score, abs=1e-5)
+        totals = sum(channel.total for channel in evidence.channels)
+        assert evidence.bias + totals == pytest.approx(evidence.score, abs=1e-5)
+        assert evidence.bias + evidence.map().sum() == pytest.approx(evidence.score, abs=1e-5)
+        for channel in evidence.channels:
+            assert evidence[channel.name] is channel
+            assert channel.map().shape == channel.descriptors.shape
+            assert channel.map().sum() == pytest.approx(channel.total, abs=1e-5)
+            assert len(channel.shares) == len(channel.descriptors.values)
+
+
+CHOICES = {"n_classes": [2, 3, 4], "deeper": [(), (5,), (5, 3)], "coder": [LocalityCoder, LLCCoder], "step": [2, 5, 7]}
+CHOICES |= {"patch_size": [8, 12, (8, 13)], "power": [0.3, 1.0], "weight": [0.5, 2.0], "minima": [False, True]}
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 1000),
-    preset=st.sampled_from(["best", "paper"]),
-    n_classes=st.integers(2, 4),
-    deeper=st.sampled_from([(), (5,), (5, 3)]),
-    expand=st.booleans(),
-    coder=st.sampled_from(["exact", "llc"]),
-    patch_size=st.sampled_from([8, 12, (8, 13)]),
-    step=st.integers(2, 7),
-    min_channel=st.sampled_from([None, True, False]),
-    power=st.sampled_from([None, 0.3, 1.0]),
-    deep=st.sampled_from([0.0, 0.5, 2.0]),
-    colour=st.booleans(),
-)
-def test_shares_and_bias_add_up_to_the_score(
-    seed: int,
-    preset: str,
-    n_classes: int,
-    deeper: tuple[int, ...],
-    expand: bool,
-    coder: str,
-    patch_size: int | tuple[int, ...],
-    step: int,
-    min_channel: bool | None,
-    power: float | None,
-    deep: float,
-    colour: bool,
-) -> None:
-    images, labels = some_images(seed, n_classes, colour=colour)
-    model = DDLCNClassifier(
-        atoms_per_class=3,
-        deeper_atoms=deeper,
-        neighbors=(5, 3),
-        preset=preset,
-        coder=coder,
-        descriptor=DenseSIFT(patch_size=patch_size, step=step, contrast_threshold=0.1),
-        min_channel=min_channel,
-        power=power,
-        deep=deep if deeper else 0.0,
-        C=1.0,
-        expand=expand,
-    ).fit(images, labels)
-    for image in (images[0], images[-1], np.zeros((9, 21)), some_images(seed + 1, colour=colour)[0][1]):
-        for column, label in enumerate(model.classes_):
-            assert_adds_up(model, model.explain(image, label), column, image)
+@given(data=st.data(), seed=st.integers(0, 1000), colour=st.booleans(), deskew=st.booleans())
+def test_shares_and_bias_add_up_to_the_score(data, seed, colour, deskew):
+    n_classes, deeper, coder, step, patch_size, power, weight, minima = (
+        data.draw(st.sampled_from(values)) for values in CHOICES.values()
+    )
+    images, labels = bars(seed, n_classes, colour=colour)
+    sift = DenseSIFT(patch_size=patch_size, step=step, contrast_threshold=0.1)
+    learn = DictionaryLearning(atoms_per_class=3, deeper_atoms=deeper)
+    channels = [
+        Channel("sift", sift, coder(5), SpatialPyramid((1, 2, 4), minima), learn, coder(3), power),
+        Channel("sift_grid", sift, LinearCoder(), MeanGrid(8), "sift", None, power, weight),
+        Channel("mean", sift, None, MeanGrid(1), None, None, 1.0, weight),
+    ]
+    model = quick_model(channels=channels, deskew=deskew).fit(images, labels)
+    assert len(model.encoder_.channels) == (3 if deeper else 2)
+    for image in (images[0], images[-1], np.zeros((9, 21)), bars(seed + 1, colour=colour)[0][1]):
+        assert_adds_up(model, image)
 
 
-@pytest.mark.parametrize("preset", ["best", "paper"])
-def test_presets_as_they_are(preset: str) -> None:
-    images, labels = some_images(7, n_classes=3, per_class=4)
-    model = DDLCNClassifier(atoms_per_class=4, deeper_atoms=(6,), preset=preset).fit(images, labels)
-    for column, label in enumerate(model.classes_):
-        assert_adds_up(model, model.explain(images[1], label), column, images[1])
+@pytest.fixture(scope="module")
+def fitted():
+    return quick_model(channels=quick_channels(sift_grid__weight=1.0)).fit(*bars(3))
 
 
-def test_the_predicted_class_is_explained_unless_another_is_asked_for() -> None:
-    images, labels = some_images(3)
-    model = DDLCNClassifier(atoms_per_class=3, deeper_atoms=()).fit(images, labels)
-    assert model.explain(images[0]).label == model.predict([images[0]])[0]
-    assert model.explain(images[0], 2).label == 2
+def test_predicted_class_unless_another_is_given(fitted):
+    images, _ = bars(3)
+    assert fitted.explain(images[0]).label == fitted.predict([images[0]])[0]
+    evidence = fitted.explain(images[0], 2)
+    assert evidence.label == 2
+    with pytest.raises(KeyError):
+        evidence["color"]
     with pytest.raises(DDLCNError, match="'horse' is not a class of this model: it knows 0, 1, 2"):
-        model.explain(images[0], "horse")
+        fitted.explain(images[0], "horse")
 
 
-def test_two_classes_oppose_each_other() -> None:
-    images, labels = some_images(3, n_classes=2)
-    model = DDLCNClassifier(atoms_per_class=3, deeper_atoms=()).fit(images, labels)
-    for_first, for_second = (model.explain(images[0], label) for label in (0, 1))
-    np.testing.assert_array_equal(for_first.shares, -for_second.shares)
-    assert for_first.score == -for_second.score
+def test_shares_by_atom_and_by_patch(fitted):
+    evidence = fitted.explain(bars(3)[0][0])["sift"]
+    n_atoms = len(fitted.encoder_["sift"].dictionaries[0])
+    by_atom = evidence.by_atom(n_atoms)
+    for atom in range(n_atoms):
+        own = np.where(evidence.atoms == atom, evidence.shares, 0).sum(axis=1)
+        assert by_atom[atom] == pytest.approx(own.sum(), abs=1e-9)
+        patches = evidence.patches_of(atom)
+        assert set(patches) == set(np.flatnonzero(own))
+        assert (np.diff(np.abs(own[patches])) <= 0).all()
+    assert by_atom.sum() == pytest.approx(evidence.total)
+    grid = fitted.explain(bars(3)[0][0])["sift_grid"]  # means have no atoms, and are of the smallest patches
+    assert (grid.atoms, grid.by_atom(6).any(), len(grid.patches_of(0))) == (None, False, 0)
+    small = grid.descriptors.sizes == grid.descriptors.sizes.min()
+    assert (grid.shares[small].any(), grid.shares[~small].any()) == (True, False)
 
 
-def test_rows_of_a_matrix_are_explained() -> None:
-    rng = np.random.default_rng(0)
-    matrix, labels = rng.random((12, 20 * 18)), np.repeat([0, 1, 2], 4)
-    model = DDLCNClassifier(atoms_per_class=2, deeper_atoms=(), image_shape=(20, 18)).fit(matrix, labels)
-    evidence = model.explain(matrix[0], 1)
-    assert evidence.score == pytest.approx(model.decision_function(matrix[:1])[0, 1], abs=1e-5)
-    assert evidence.bias + evidence.map().sum() == pytest.approx(evidence.score, abs=1e-5)
+def test_map_spreads_a_share_over_its_patch(fitted):
+    evidence = fitted.explain(bars(3)[0][0])["sift_grid"]
+    truth = np.zeros(evidence.descriptors.shape)
+    _, positions, _, sizes = evidence.descriptors
+    for share, centre, size in zip(evidence.shares[:, 0], positions, sizes, strict=True):
+        rows, columns = (np.abs(np.arange(side) - at) < size / 2 for side, at in zip(truth.shape, centre, strict=True))
+        truth[np.ix_(rows, columns)] += share / size**2
+    assert_allclose(evidence.map(), truth, atol=1e-9)
+
+
+def test_two_classes_oppose_each_other():
+    images, labels = bars(3, n_classes=2)
+    rows = np.array([image[:14, :14].ravel() for image in images])  # explained as images or as rows
+    model = quick_model(image_shape=(14, 14)).fit(rows, labels)
+    first, second = model.explain(rows[0], 0), model.explain(rows[0].reshape(14, 14), 1)
+    assert first.bias + first.map().sum() == pytest.approx(-model.decision_function(rows[:1])[0], abs=1e-5)
+    assert_array_equal(first["sift"].shares, -second["sift"].shares)
+    assert (first.score, first.bias) == (-second.score, -second.bias)

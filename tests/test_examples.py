@@ -1,4 +1,4 @@
-"""Every example runs as it stands, from any folder, and writes its pictures there."""
+"""Every example runs, from any folder, and writes its figures there."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.helpers import ROOT
 
 
 @pytest.mark.slow

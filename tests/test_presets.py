@@ -1,34 +1,73 @@
-"""What a preset decides, and what is refused."""
+"""What a preset has, what is given in its place, and what is refused before any work."""
 
+import numpy as np
 import pytest
 
-from ddlcn import DDLCNClassifier, DDLCNError
-from ddlcn.layers.coding import LLCCoder
-from ddlcn.presets import PRESETS, settings_of
+from ddlcn import Channel, DDLCNClassifier, DDLCNError, DenseSIFT, MeanGrid, presets
+from ddlcn.channel import nested_params
+from ddlcn.presets import settings_of
 
 
-def test_what_is_given_stands_and_the_preset_decides_the_rest():
-    found = settings_of(DDLCNClassifier(preset="paper", beta=0.3, min_channel=True, copies="moved"))
-    assert (found.beta, found.min_channel, found.copies) == (0.3, True, "moved")
-    assert (found.neighbors, found.power, found.C) == ((15, 10), 1.0, 1.0)
-    assert settings_of(DDLCNClassifier()) == PRESETS["best"]
+def test_paper_is_one_channel_without_selection():
+    found = presets.paper()
+    assert [channel.name for channel in found.channels] == ["sift"]
+    assert (found.deskew, found.augmentation, found.C) == (False, "none", 1.0)
+    params = nested_params(found.channels)
+    wanted = {"descriptor__step": 6, "descriptor__patch_size": 16, "descriptor__contrast_threshold": 1.0}
+    wanted |= {"coder__n_neighbors": 15, "pooling__levels": (1, 2, 4), "dictionary__l1_radius": 0.35, "power": 1.0}
+    assert {name: params[f"sift__{name}"] for name in wanted} == wanted
 
 
-def test_the_last_number_of_neighbours_serves_all_deeper_layers():
-    network = settings_of(DDLCNClassifier(neighbors=(7, 3), coder="llc")).network([None] * 4, expand=False)
-    assert [coder.n_neighbors for coder in network.coders] == [7, 3, 3, 3]
-    assert all(isinstance(coder, LLCCoder) for coder in network.coders)
+def test_best_selects_and_has_two_channels():
+    found = presets.best()
+    assert [(channel.name, channel.weight) for channel in found.channels] == [("sift", 1.0), ("sift_grid", "auto")]
+    assert found.channels[1].dictionary == "sift"
+    assert found.channels[0].descriptor is found.channels[1].descriptor
+    assert (found.deskew, found.augmentation, found.C) == ("auto", "auto", "auto")
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"preset": "good"}, "preset='good': unknown; choose one of paper, best"),
-        ({"coder": "sparse"}, 'coder=\'sparse\': unknown; choose "exact" or "llc"'),
-        ({"power": 0}, "power=0: must be positive"),
-        ({"neighbors": ()}, "neighbors=\\(\\): give the number"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_any_work(settings, words):
-    with pytest.raises(DDLCNError, match=words):
-        DDLCNClassifier(**settings).learn(["no such file"] * 4, [0, 0, 1, 1])
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_parameters_of_the_classifier_reach_dictionaries(preset):
+    model = DDLCNClassifier(preset=preset, images_per_class=None, atoms_per_class=7, deeper_atoms=(9, 4))
+    dictionary = settings_of(model).channels[0].dictionary
+    assert (dictionary.counts, dictionary.deeper_atoms) == ((None, 7), (9, 4))
+    default = settings_of(DDLCNClassifier(preset=preset)).channels[0].dictionary
+    assert (default.counts, default.deeper_atoms) == ((15, 15), (64,))
+
+
+def test_given_settings_replace_those_of_the_preset():
+    found = settings_of(DDLCNClassifier(preset="paper", deskew=True, augmentation="flip"))
+    assert (found.deskew, found.augmentation, found.C) == (True, "flip", 1.0)
+    mean = Channel("mean", DenseSIFT(), None, MeanGrid())
+    found = settings_of(DDLCNClassifier(channels=[mean], C=2.0, deskew=False))
+    assert (found.channels, found.deskew, found.augmentation, found.C) == ((mean,), False, "auto", 2.0)
+
+
+INVALID = {
+    "preset": ["good", 3],
+    "atoms_per_class": [0],
+    "images_per_class": ["many"],
+    "deeper_atoms": [64],
+    "C": [-1.0, "cv"],
+}
+INVALID |= {"deskew": ["yes"], "augmentation": ["moved"], "backbone": ["lite0"]}
+INVALID |= {"channels": [[], presets.paper().channels * 2, ["sift"], presets.paper().channels[0]]}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in INVALID for value in INVALID[name]])
+def test_invalid_parameters_are_refused_before_any_work(name, value):
+    """Nobody looks for the files."""
+    with pytest.raises(DDLCNError, match=f"{name}=") as error:
+        DDLCNClassifier(**{name: value}).fit(["no such file"] * 4, [0, 0, 1, 1])
+    assert "no such file" not in str(error.value)
+
+
+def test_invalid_part_is_refused_before_any_work():
+    (sift,) = presets.paper().channels
+    with pytest.raises(DDLCNError, match="beta=-1"):
+        DDLCNClassifier(channels=[sift.with_params(coder__beta=-1)]).fit(["no such file"] * 4, [0, 0, 1, 1])
+
+
+def test_deskew_as_numpy_gives_it():
+    for given in (np.True_, np.False_):
+        assert settings_of(DDLCNClassifier(deskew=given)).deskew is bool(given)

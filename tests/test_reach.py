@@ -1,4 +1,4 @@
-"""What preset `paper` reaches on the real data: no less than the paper says, one seed of each."""
+"""Accuracy of preset `paper` on the real data: no less than the paper says, one seed of each."""
 
 import pytest
 
@@ -16,12 +16,12 @@ def faces(data_dir):
 def test_extended_yale_b(faces, setting, published):
     train, test = faces
     assert len(train) + len(test) == 2414
-    model = DDLCNClassifier(*setting, preset="paper", n_jobs=-1).fit(train.images, train.target)
+    model = DDLCNClassifier("paper", None, *setting, n_jobs=-1).fit(train.images, train.target)
     assert model.score(test.images, test.target) >= published
 
 
 def test_mnist(data_dir):
     train, test = (load_images(data_dir / "mnist", part=part) for part in ("train", "test"))
     assert (len(train), len(test)) == (60_000, 10_000)
-    model = DDLCNClassifier(100, 100, preset="paper", n_jobs=-1).fit(train.images, train.target)
+    model = DDLCNClassifier("paper", None, 100, 100, n_jobs=-1).fit(train.images, train.target)
     assert model.score(test.images, test.target) >= 0.9855

@@ -1,6 +1,8 @@
-"""A few small striped images a class, a model of them, and a way to run commands in this process."""
+"""A few small striped images per class, a model of them, and ways to run commands."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,20 +14,13 @@ from PIL import Image
 from ddlcn.cli import main
 
 LABELS = ("[red]", "level", "upright")
-QUICK = (
-    "--preset",
-    "paper",
-    "-p",
-    "2",
-    "-q",
-    "2",
-    "--deeper-atoms",
-    "4",
-    "--neighbors",
-    "3,2",
-    "--jobs",
-    "1",
-)
+QUICK = "--preset paper -p 2 -q 2 --deeper-atoms 4 --neighbors 3,2 --jobs 1"
+# as `python -m ddlcn`, but Ctrl-C works even where the parent ignores it, as scripts do for background jobs
+PROGRAM = """import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from ddlcn.cli import main
+main(sys.argv[1:])
+"""
 
 
 class Ran(NamedTuple):
@@ -39,7 +34,7 @@ class Ran(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The one line that an error is."""
+        """The one line of an error."""
         assert (self.code, self.out) == (2, ""), self
         assert self.err.startswith("ddlcn: ")
         assert self.err.count("\n") == 1
@@ -50,7 +45,7 @@ Run = Callable[..., Ran]
 
 
 def write_images(folder: Path, n: int = 6, labels: tuple[str, ...] = LABELS) -> Path:
-    """Write n images a label, each with stripes in the label's own direction."""
+    """Write n images per label, each with stripes in the label's own direction."""
     y, x = np.mgrid[:24, :24]
     for angle, label in enumerate(labels):
         (folder / label).mkdir(parents=True)
@@ -62,12 +57,25 @@ def write_images(folder: Path, n: int = 6, labels: tuple[str, ...] = LABELS) -> 
     return folder
 
 
+def words(*args: object) -> list[str]:
+    """The words of a command line; `"-t 4"` is two."""
+    return " ".join(map(str, args)).split()
+
+
+def start(*args: object, **options: Any) -> subprocess.Popen[str]:
+    """Run a command in a process of its own."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, *words(*args)], text=True, **pipes)
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process."""
+
     def run(*args: object) -> Ran:
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
-            main([str(arg) for arg in args])
+            main(words(*args))
         return Ran(end.value.code or 0, *capsys.readouterr())
 
     return run
@@ -83,6 +91,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     data = write_images(folder / "data")
     with pytest.raises(SystemExit) as end:
-        main(["train", str(data), "-o", str(folder / "stripes.ddlcn"), *QUICK])
+        main(words("train", data, "-o", folder / "stripes.ddlcn", QUICK))
     assert not end.value.code
     return folder / "stripes.ddlcn"

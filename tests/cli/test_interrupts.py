@@ -1,13 +1,20 @@
-"""Ctrl-C at moments that can't be aimed at from outside."""
+"""Ctrl-C, also at moments that can't be aimed at from outside."""
 
 import ctypes
+import os
+import pty
+import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from ddlcn.cli.interrupts import START_OVER, interruptible
 from ddlcn.errors import DDLCNError
+from tests.cli.conftest import start
+
+COMPILER = RuntimeError("no compiled object yet")
 
 
 @ctypes.CFUNCTYPE(None)
@@ -20,30 +27,44 @@ def broken() -> None:
     raise ValueError
 
 
-COMPILER = RuntimeError("no compiled object yet")
-
-
 def fail_after(callback: Callable[[], None], error: BaseException = COMPILER) -> None:
-    """As the compiler does, when Python ignored what a callback of it raised."""
+    """As the compiler does after Python ignored what a callback of it raised."""
     with interruptible():
         callback()
         raise error
 
 
-def test_ctrl_c_is_an_error_that_says_what_is_kept() -> None:
-    with pytest.raises(DDLCNError) as told, interruptible(lambda: "two rows are kept"):
-        raise KeyboardInterrupt
-    assert str(told.value) == "interrupted; two rows are kept"
+def test_terminal(tmp_path: Path) -> None:
+    """The progress bars go and one line stays."""
+    screen, terminal = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    with start("demo", "-o", tmp_path / "m.ddlcn", stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        seen = b""
+        while b"Dictionaries" not in seen:
+            seen += os.read(screen, 4096)
+        process.send_signal(signal.SIGINT)
+        try:
+            while True:
+                seen += os.read(screen, 4096)
+        except OSError:  # on Linux, the end of a terminal
+            os.close(screen)
+        assert process.stdout
+        assert process.stdout.read() == ""
+    assert process.returncode == 2
+    assert b"Traceback" not in seen
+    assert seen.rstrip().endswith(f"ddlcn: interrupted; {START_OVER}".encode())
+    assert not any(tmp_path.iterdir())
 
 
-def test_what_fails_by_an_ignored_one_is_the_same(capfd: pytest.CaptureFixture[str]) -> None:
+def test_failure_after_ignored_interrupt(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DDLCNError) as told:
         fail_after(interrupted)
     assert str(told.value) == f"interrupted; {START_OVER}"
     assert capfd.readouterr().err == ""
 
 
-def test_other_failures_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_failures_are_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     ignored: list[type] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda lost: ignored.append(lost.exc_type))
     before = sys.unraisablehook
@@ -53,25 +74,16 @@ def test_other_failures_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> N
     assert sys.unraisablehook is before
 
 
-@pytest.mark.parametrize(
-    "error", [DDLCNError("cat/3.png is damaged"), OSError(28, "full"), MemoryError("all")]
-)
-def test_what_has_a_cause_of_its_own_keeps_it(error: Exception) -> None:
+@pytest.mark.parametrize("error", [DDLCNError("cat/3.png is damaged"), OSError(28, "full"), MemoryError("all")])
+def test_explained_failures_are_unchanged(error: Exception) -> None:
     with pytest.raises(type(error)) as told:
         fail_after(interrupted, error)
     assert told.value is error
 
 
-def test_the_innermost_says_what_is_kept() -> None:
-    def interrupted_twice() -> None:
-        interrupted()
-        with interruptible(lambda: "two rows are kept"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(DDLCNError, match="two rows are kept"):
-        fail_after(interrupted_twice)
-
-
-def test_an_ignored_one_that_harmed_nothing_is_forgotten() -> None:
+def test_ignored_interrupt_without_failure() -> None:
+    done = False
     with interruptible():
         interrupted()
+        done = True
+    assert done

@@ -94,12 +94,7 @@ def _plain(args: argparse.Namespace, folder: Path) -> None:
 
 
 def _tell(kind: str, cases: int, start: float, worst: dict) -> None:
-    facts = {
-        "kind": kind,
-        "cases": cases,
-        "minutes": round((time.monotonic() - start) / 60, 1),
-        "worst": worst,
-    }
+    facts = {"kind": kind, "cases": cases, "minutes": round((time.monotonic() - start) / 60, 1), "worst": worst}
     print(json.dumps(facts), file=sys.stderr, flush=True)
 
 

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import struct
 import zlib
 from collections.abc import Callable
@@ -14,7 +13,9 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier, DenseSIFT
+from ddlcn import DDLCNClassifier, LLCCoder, presets
+from ddlcn.persistence.schema import canonical
+from tests.persistence.container import joined, parts
 
 MB = 1 << 20
 
@@ -35,9 +36,7 @@ def png(width: int, height: int, depth: int, colour: int, packed: bytes) -> byte
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
 
-def tiff(
-    width: int, height: int, more: list[tuple[int, int, int, int]], body: bytes = b"", big: bool = False
-) -> bytes:
+def tiff(width: int, height: int, more: list[tuple[int, int, int, int]], body: bytes = b"", big: bool = False) -> bytes:
     """A grey TIFF of 8 bits with the given tags (tag, type, count, value) besides, or instead."""
     tags = {
         256: (4, 1, width), 257: (4, 1, height), 258: (3, 1, 8), 259: (3, 1, 1), 262: (3, 1, 1),
@@ -217,162 +216,82 @@ def bad_manifests() -> dict[str, bytes]:
 
 @cache
 def models() -> dict[str, bytes]:
-    """Model files: one layer, two by LLC, the literal vector of three, upright; numbers, words, booleans."""
+    """Model files: one layer; three by LLC; both channels, deskewed; labels of numbers, words, booleans."""
     digits = load_digits()
     images, labels = digits.images[:60], digits.target[:60] % 3
+    padded = np.pad(images, ((0, 0), (3, 3), (3, 3)))
+    small = {"pooling__levels": (1, 2), "coder__n_neighbors": 2}
+    plain = presets.paper(atoms_per_class=1, deeper_atoms=()).channels[0].with_params(**small)
+    llc = plain.with_params(coder=LLCCoder(2), deeper_coder=LLCCoder(2), dictionary__deeper_atoms=(2, 2))
+    sift, grid = presets.best(atoms_per_class=1, deeper_atoms=(2,)).channels
+    both = [sift.with_params(**small), grid.with_params(pooling__side=2, weight=0.5)]
+    names = np.array(["a", "käfer", "b"])
     kinds = {
-        "plain": (DDLCNClassifier(2, 1, (), neighbors=(2,), pyramid=(1, 2), C=1.0), labels),
-        "deep": (
-            DDLCNClassifier(2, 1, (2,), (2,), coder="llc", preset="paper", pyramid=(1,)),
-            np.array(["a", "käfer", "b"])[labels],
-        ),
-        "literal": (
-            DDLCNClassifier(2, 1, (2, 2), neighbors=(2,), expand=True, pyramid=(1,), C=1.0),
-            labels > 1,
-        ),
-        "upright": (
-            DDLCNClassifier(
-                2, 1, (2,), (2,), descriptor=DenseSIFT(density=2.0, upright=(0.2, 0.2)), pyramid=(1,), C=1.0
-            ),
-            labels,
-        ),
+        "plain": DDLCNClassifier("paper", [plain]).fit(images, labels),
+        "llc": DDLCNClassifier("paper", [llc], class_weight={"a": 2}).fit(images, names[labels]),
+        "both": DDLCNClassifier("paper", both, deskew=True, C="auto").fit(padded, labels > 1),
     }
     with TemporaryDirectory() as folder:
-        for name, (model, y) in kinds.items():
-            model.fit(images, y).save(Path(folder, name))
+        for name, model in kinds.items():
+            model.save(Path(folder, name))
         return {name: Path(folder, name).read_bytes() for name in kinds}
-
-
-def parts(model: bytes) -> tuple[dict, dict, bytes]:
-    """What safetensors says of a model file's tensors, our header, and the bytes of the tensors."""
-    size = int.from_bytes(model[:8], "little")
-    claims = json.loads(model[8 : 8 + size])
-    header = json.loads(claims.pop("__metadata__")["ddlcn"])
-    return claims, header, model[8 + size :]
-
-
-def joined(claims: dict, header: object, body: bytes) -> bytes:
-    """The inverse of `parts`; a header of text is taken as it is."""
-    text = header if isinstance(header, str) else json.dumps(header)
-    said = json.dumps({"__metadata__": {"ddlcn": text}, **claims}).encode()
-    return len(said).to_bytes(8, "little") + said + body
 
 
 @cache
 def bad_models() -> dict[str, bytes]:
     """Model files made to harm."""
     return {
-        **{f"header: {name}": _with_header(change) for name, change in _HEADERS.items()},
-        **{f"text: {name}": _with_text(text) for name, text in _TEXTS.items()},
-        **{f"tensors: {name}": _with_claims(change) for name, change in _CLAIMS.items()},
-        **{f"numbers: {name}": _with_numbers(number) for name, number in _NUMBERS.items()},
+        **{f"changed: {name}": _changed(change) for name, change in _CHANGES.items()},
+        **{f"text: {name}": _changed(lambda *_: None, text) for name, text in _TEXTS.items()},
         "long header": (2**63).to_bytes(8, "little") + b"{}",
         "deep header": (9000).to_bytes(8, "little") + b"[" * 9000,
+        "flipped bit": models()["plain"][:-1] + bytes((models()["plain"][-1] ^ 1,)),
         "no tensors": joined({}, parts(models()["plain"])[1], b""),
         "pickle": b"\x80\x04\x95\x0b\0\0\0\0\0\0\0\x8c\x02os\x94.",
         "empty": b"",
     }
 
 
-def _with_header(change: Callable[[dict], object], kind: str = "deep") -> bytes:
-    claims, header, body = parts(models()[kind])
-    change(header)
-    return joined(claims, header, body)
+def _changed(change: Callable[[dict, dict], object], text: Callable[[str], str] = str) -> bytes:
+    """A model file with other values of the description or claims about tensors, or another text of the former."""
+    claims, description, body = parts(models()["llc"])
+    change(description, claims)
+    return joined(claims, text(canonical(description)), body)
 
 
-def _with_text(change: Callable[[str], str]) -> bytes:
-    claims, header, body = parts(models()["deep"])
-    return joined(claims, change(json.dumps(header)), body)
+def _part(part: str, **values: object) -> Callable[[dict, dict], object]:
+    return lambda d, _: d["channels"][0][part].update(values)
 
 
-def _with_claims(change: Callable[[dict], object]) -> bytes:
-    claims, header, body = parts(models()["deep"])
-    change(claims)
-    return joined(claims, header, body)
+def _coef(**values: object) -> Callable[[dict, dict], object]:
+    return lambda _, claims: claims["svm.coef"].update(values)
 
 
-def _with_numbers(number: float) -> bytes:
-    claims, header, body = parts(models()["deep"])
-    at = claims["dictionary.0"]["data_offsets"][0]
-    return joined(claims, header, body[:at] + struct.pack("<f", number) + body[at + 4 :])
-
-
-def _grown(claims: dict, name: str, shape: list[int]) -> None:
-    """Claim a shape, and as many bytes for it."""
-    claims[name]["shape"], (start, _) = shape, claims[name]["data_offsets"]
-    claims[name]["data_offsets"] = [start, start + 4 * int(np.prod(shape, dtype=object))]
-
-
-_HEADERS: dict[str, Callable[[dict], object]] = {
-    "classes of 40 GB": lambda h: h.update(classes_dtype="<U999999999"),
-    "classes of objects": lambda h: h.update(classes_dtype="|O"),
-    "classes of records": lambda h: h.update(classes_dtype="f8,(9,9)i4"),
-    "classes not sorted": lambda h: h["classes"].reverse(),
-    "classes twice": lambda h: h.update(classes=["a", "a", "b"]),
-    "classes nested": lambda h: h.update(classes=[["a"], ["b"], ["c"]]),
-    "classes missing": lambda h: h.pop("classes"),
-    "literal vector": lambda h: h["params"].update(expand=True),
-    "expand a word": lambda h: h["params"].update(expand="yes"),
-    "parameter of objects": lambda h: h["params"].update(beta={"a": 1}),
-    "parameter unknown": lambda h: h["params"].update(__class__="os.system"),
-    "parameter n_jobs of text": lambda h: h["params"].update(n_jobs=["rm"]),
-    "shape of words": lambda h: h["params"].update(image_shape=["a", "b"]),
-    "huge pyramid": lambda h: h.update(pyramid=[1000] * 500),
-    "pyramid of floats": lambda h: h.update(pyramid=[1.0]),
-    "patches of none": lambda h: h["descriptor"].update(patch_size=[]),
-    "patches of text": lambda h: h["descriptor"].update(patch_size="16"),
-    "descriptor more": lambda h: h["descriptor"].update(evil=1),
-    "descriptor a list": lambda h: h.update(descriptor=[]),
-    "enlarging": lambda h: h["descriptor"].update(min_side=10**9, max_side=2 * 10**9),
-    "many patches": lambda h: h["descriptor"].update(
-        min_side=9000, max_side=9000, step=1, patch_size=[4] * 9
-    ),
-    "patches without end": lambda h: h["descriptor"].update(density=1e300),
-    "patches of no density": lambda h: h["descriptor"].update(density=0),
-    "density a word": lambda h: h["descriptor"].update(density="2"),
-    "figures of no size": lambda h: h["descriptor"].update(upright=[0, 0]),
-    "figures of huge size": lambda h: h["descriptor"].update(upright=[1e300, 1]),
-    "figures of three sizes": lambda h: h["descriptor"].update(upright=[0.2, 0.2, 0.2]),
-    "figures upright": lambda h: h["descriptor"].update(upright=True),
-    "search of nothing": lambda h: h.update(search=0.0),
-    "search of less than nothing": lambda h: h.update(search=-1),
-    "search of more than all": lambda h: h.update(search=2),
-    "search a list": lambda h: h.update(search=[0.1]),
-    "picked from less than nothing": lambda h: h.update(picked_from=-1),
-    "picked from too many": lambda h: h.update(picked_from=10**20),
-    "picked from text": lambda h: h.update(picked_from="12"),
-    "copies unknown": lambda h: h.update(copies="torn"),
-    "neighbours none": lambda h: h["coders"][0].update(n_neighbors=0),
-    "coder unknown": lambda h: h["coders"][0].update(kind="os.system"),
-    "coders none": lambda h: h.update(coders=[]),
-    "scale huge": lambda h: h["svm"].update(scale=1e300),
-    "C a list": lambda h: h["svm"].update(C=[1]),
-    "gaps too many": lambda h: h["svm"].update(duality_gap=[0.0] * 9),
-    "range of one": lambda h: h.update(value_range=[0, 0]),
-    "trained on text": lambda h: h.update(n_train="12"),
-    "format true": lambda h: h.update(format=True),
-    "format huge": lambda h: h.update(format=10**300),
+_CHANGES: dict[str, Callable[[dict, dict], object]] = {
+    "classes of 40 GB": lambda d, _: d.update(classes_dtype="<U999999999"),
+    "huge pyramid": _part("pooling", levels=[1000] * 50),
+    "enlarging": _part("descriptor", min_side=10**9, max_side=2 * 10**9),
+    "many patches": _part("descriptor", min_side=9000, max_side=9000, step=1, patch_size=[4] * 9),
+    "coder of another kind": _part("coder", kind="LocalityCoder"),
+    "channels many": lambda d, _: d.update(channels=d["channels"] * 100, weights=[1.0] * 100),
+    "format true": lambda d, _: d.update(format=True),
+    "huge tensor": _coef(shape=[2**40, 2**20], data_offsets=[0, 2**62]),
+    "negative shape": _coef(shape=[-1, 2]),
+    "shape of text": _coef(shape="a"),
+    "overlap": _coef(data_offsets=[0, 4]),
+    "no coefficients": lambda _, claims: claims.pop("svm.coef"),
 }
 _TEXTS: dict[str, Callable[[str], str]] = {
     "NaN": lambda text: text.replace("0.35", "NaN"),
     "infinity": lambda text: text.replace("0.35", "1e999"),
     "digits": lambda text: text.replace("0.35", "9" * 5000),
-    "twice": lambda text: text.replace('"n_train"', '"format": 1, "n_train"'),
+    "twice": lambda text: text.replace('"n_train"', '"format":1,"n_train"'),
     "deep": lambda text: text.replace("0.35", "[" * 100_000 + "]" * 100_000),
+    "wide": lambda text: "[" + "[]," * (5 * MB) + "[]]",
+    "long": lambda text: " " * (16 * MB) + text,
+    "spaces": lambda text: text.replace(",", ", ", 1),
     "list": lambda text: "[]",
     "number": lambda text: "1",
     "cut": lambda text: text[:-1],
     "none": lambda text: "",
 }
-_CLAIMS: dict[str, Callable[[dict], object]] = {
-    "huge": lambda c: _grown(c, "svm.coef", [2**40, 2**20]),
-    "wrong shape": lambda c: c["svm.coef"].update(shape=c["svm.coef"]["shape"][::-1]),
-    "other type": lambda c: c["dictionary.0"].update(dtype="I32"),
-    "other bits": lambda c: c["dictionary.0"].update(dtype="F16"),
-    "negative": lambda c: c["svm.coef"].update(shape=[-1, 2]),
-    "overlap": lambda c: c["svm.coef"].update(data_offsets=[0, 4]),
-    "one missing": lambda c: c.pop("svm.intercept"),
-    "one renamed": lambda c: c.update({"dictionary.7": c.pop("dictionary.1")}),
-    "no numbers": lambda c: c["svm.coef"].update(shape="a"),
-}
-_NUMBERS = {"NaN": float("nan"), "infinite": float("inf"), "huge": 3e38}

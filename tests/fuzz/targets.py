@@ -71,12 +71,7 @@ def model(path: Path, data: bytes) -> None:
     found.get_params()
 
 
-TARGETS: dict[str, Callable[[Path, bytes], None]] = {
-    "image": image,
-    "idx": idx,
-    "manifest": manifest,
-    "model": model,
-}
+TARGETS: dict[str, Callable[[Path, bytes], None]] = {each.__name__: each for each in (image, idx, manifest, model)}
 
 
 def run(kind: str, folder: Path, data: bytes) -> str | None:

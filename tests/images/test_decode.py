@@ -5,18 +5,17 @@ import os
 import struct
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image, ImageFile
 
 from ddlcn.errors import ImageError
-from ddlcn.images import MAX_PIXELS, check_image, decode, decode_file, read_colour, read_grey, value_range
+from ddlcn.images import MAX_PIXELS, check_image, decode_file, read_colour, read_grey, value_range
 
 RGB = np.random.default_rng(0).integers(0, 256, (12, 9, 3), dtype=np.uint8)
 LUMA = (RGB / 255) @ [0.299, 0.587, 0.114]
@@ -31,21 +30,11 @@ def tiff(dtype: str, pixels: np.ndarray, sample_format: int) -> bytes:
     """An uncompressed grey TIFF, so that no mode depends on what Pillow can write."""
     end, (height, width) = dtype[0], pixels.shape
     body = pixels.astype(dtype).tobytes()
-    values = {
-        256: width,
-        257: height,
-        258: np.dtype(dtype).itemsize * 8,
-        259: 1,
-        262: 1,
-        273: 8,
-        277: 1,
-        278: height,
-        279: len(body),
-        339: sample_format,
-    }
-    entries = b"".join(struct.pack(end + "HHII", tag, 4, 1, value) for tag, value in values.items())
+    tags = (256, 257, 258, 259, 262, 273, 277, 278, 279, 339)
+    values = (width, height, 8 * np.dtype(dtype).itemsize, 1, 1, 8, 1, height, len(body), sample_format)
+    entries = b"".join(struct.pack(end + "HHII", tag, 4, 1, value) for tag, value in zip(tags, values, strict=True))
     head = (b"II*\0" if end == "<" else b"MM\0*") + struct.pack(end + "I", 8 + len(body))
-    return head + body + struct.pack(end + "H", len(values)) + entries + bytes(4)
+    return head + body + struct.pack(end + "H", len(tags)) + entries + bytes(4)
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.bmp", "a.tif", "a.ppm", "a.webp"])
@@ -79,10 +68,7 @@ def test_every_mode_is_the_same_grey(tmp_path, mode, name, tolerance):
     np.testing.assert_allclose(grey, np.asarray(ramp)[..., 0] / 255, atol=tolerance)
 
 
-def test_hsv_and_lab(tmp_path):
-    np.testing.assert_allclose(
-        decode._mixed(*decode._pixels(Image.fromarray(RGB).convert("HSV"))), LUMA, atol=0.03
-    )
+def test_lab(tmp_path):
     white, black = (saved(tmp_path / f"{i}.tif", Image.new("LAB", (2, 2), (i, 128, 128))) for i in (255, 0))
     assert read_grey(white).min() > 0.99
     assert read_grey(black).max() < 0.01
@@ -152,36 +138,31 @@ def test_first_frame(tmp_path):
         assert read_grey(path).min() > 0.98
 
 
+BROKEN = {  # content, and a word of the message
+    "empty.png": (b"", "is empty"),
+    "two\nlines.png": (b"", "is empty"),
+    "text.png": (b"no image at all", "known kind"),
+    "page.png": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "known kind"),
+    "no pixels.pgm": (b"P5 0 0 255\n", "no pixels|damaged"),
+    "bomb.pgm": (b"P5 1000000 1000000 255\n", "decompression bomb"),
+    "just over.pgm": (b"P5 10001 10000 255\n", "decompression bomb"),
+}
+
+
 def broken_files(folder: Path) -> dict[str, str]:
     """Broken files by name, each with a word of its message."""
-    noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    for name in ("cut.png", "cut.jpg", "cut.gif", "cut.bmp", "cut.tif", "cut.ppm", "cut.webp"):
-        path = saved(folder / name, Image.fromarray(noise))
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    (folder / "empty.png").touch()
-    (folder / "text.png").write_text("no image at all")
-    (folder / "page.png").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
-    (folder / "no pixels.pgm").write_bytes(b"P5 0 0 255\n")
-    (folder / "bomb.pgm").write_bytes(b"P5 1000000 1000000 255\n")
-    (folder / "just over.pgm").write_bytes(b"P5 10001 10000 255\n")
-    (folder / "two\nlines.png").touch()
+    for name, (content, _) in BROKEN.items():
+        (folder / name).write_bytes(content)
     (folder / "folder.png").mkdir()
     os.mkfifo(folder / "pipe.png")
-    return {
-        "empty.png": "empty",
-        "text.png": "known kind",
-        "page.png": "known kind",
-        "bomb.pgm": "decompression bomb",
-        "just over.pgm": "decompression bomb",
-        "folder.png": "folder",
-        "missing.png": "does not exist",
-        "pipe.png": "no regular file",
-        "nul\0.png": "does not exist",
-    } | {
-        path.name: "replace|no pixels|damaged"
-        for path in folder.iterdir()
-        if path.name.startswith(("cut", "two", "no"))
-    }
+    words = {"folder.png": "is a folder", "pipe.png": "no regular file"}
+    words |= {"missing.png": "does not exist", "nul\0.png": "does not exist"}
+    noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    for kind in ("png", "jpg", "gif", "bmp", "tif", "ppm", "webp"):
+        path = saved(folder / f"cut.{kind}", Image.fromarray(noise))
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        words[path.name] = "damaged"
+    return words | {name: word for name, (_, word) in BROKEN.items()}
 
 
 @pytest.mark.parametrize("action", ["error", "ignore"])
@@ -197,30 +178,11 @@ def test_broken_files_are_one_line(tmp_path, action):
     assert limits == (Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES)
 
 
-def test_a_jpeg_of_very_many_scans_is_a_bomb():
-    """42 bytes more each, but a pass over all pixels: hours of work in an upload of some megabytes."""
-    file = io.BytesIO()
-    Image.new("L", (64, 64), 128).save(file, "JPEG", progressive=True)
-    jpeg = file.getvalue()
-    last, end = jpeg.rindex(b"\xff\xda"), jpeg.rindex(b"\xff\xd9")
-    assert decode_file(io.BytesIO(jpeg)).shape == (64, 64)
-    for times, allowed in ((50, True), (101, False)):
-        bomb = io.BytesIO(jpeg[:end] + jpeg[last:end] * times + jpeg[end:] + b"\xff\xda" * 200)
-        if allowed:
-            decode_file(bomb)
-        else:
-            with pytest.raises(ImageError, match="scans"):
-                decode_file(bomb)
-
-
 def test_a_pixel_limit_of_the_callers():
-    file = io.BytesIO()
-    Image.new("L", (100, 100)).save(file, "PNG")
-    file.seek(0)
+    content = b"P5 100 100 255\n" + bytes(10_000)
     with pytest.raises(ImageError, match="over the limit"):
-        decode_file(file, max_pixels=9_999)
-    file.seek(0)
-    assert decode_file(file, max_pixels=10_000).size == 10_000
+        decode_file(io.BytesIO(content), max_pixels=9_999)
+    assert decode_file(io.BytesIO(content), max_pixels=10_000).size == 10_000
 
 
 def test_large_but_allowed_gives_no_warning(tmp_path):
@@ -228,23 +190,6 @@ def test_large_but_allowed_gives_no_warning(tmp_path):
     assert (Image.MAX_IMAGE_PIXELS or 0) < MAX_PIXELS
     (tmp_path / "a.pbm").write_bytes(b"P4 10000 10000\n")
     assert "truncated" in (check_image(tmp_path / "a.pbm") or "")
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_damage_is_an_image_error_or_an_image(tmp_path_factory, data):
-    file = io.BytesIO()
-    kind = data.draw(st.sampled_from(["PNG", "JPEG", "GIF", "BMP", "TIFF", "PPM", "WEBP"]))
-    Image.fromarray(RGB).save(file, kind)
-    content = bytearray(file.getvalue())
-    for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8)):
-        content[at] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.getbasetemp() / "damaged"
-    path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
-    with suppress(ImageError):
-        grey = read_grey(path)
-        assert grey.ndim == 2
-        assert 0 <= grey.min() <= grey.max() <= 1
 
 
 def test_threads_agree(tmp_path):
@@ -319,26 +264,15 @@ def test_empty_value_range():
         read_grey(np.zeros((2, 2)), value_range=(1, 1))
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "RGB", "RGBA", "P", "CMYK", "I", "F"])
-def test_blocks_leave_no_seam(tmp_path, monkeypatch, mode):
-    file = saved(tmp_path / "a.tif", Image.fromarray(RGB).convert(mode))
-    with Image.open(file) as image:
-        assert image.mode == mode
-    for source in (RGB, file):
-        whole = read_grey(source)
-        with monkeypatch.context() as small:
-            small.setattr(decode, "BLOCK", 20)
-            np.testing.assert_array_equal(read_grey(source), whole)
-
-
-def test_the_limit_of_pillow_plays_no_part(tmp_path, monkeypatch):
-    file = saved(tmp_path / "a.png", Image.fromarray(RGB))
-    whole = read_grey(file)
-    monkeypatch.setattr(decode, "BLOCK", 2 * RGB.shape[1])
+@pytest.mark.parametrize("mode", ["1", "L", "RGB", "RGBA", "P"])
+def test_many_pixels(tmp_path, monkeypatch, mode):
+    """More than are weighed at a time, and than Pillow's own limit, which plays no part."""
+    pixels = np.random.default_rng(0).integers(0, 256, (300, 400, 3), dtype=np.uint8)
+    image = Image.fromarray(pixels).convert(mode)
+    file = saved(tmp_path / "a.png", image)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        np.testing.assert_array_equal(read_grey(file), whole)
+    luma = (np.asarray(image.convert("RGB")) / 255) @ [0.299, 0.587, 0.114]
+    np.testing.assert_allclose(read_grey(file), luma, atol=1e-6)
 
 
 def test_colour_is_for_people(tmp_path):

@@ -27,9 +27,7 @@ def idx(array: np.ndarray) -> bytes:
 
 
 def put_idx(folder: Path, prefix: str = "train-", dot: str = "-", zipped: bool = False, n: int = 5) -> Path:
-    images, labels = (
-        folder / f"{prefix}{what}s{dot}idx{d}-ubyte" for what, d in (("image", 3), ("label", 1))
-    )
+    images, labels = (folder / f"{prefix}{what}s{dot}idx{d}-ubyte" for what, d in (("image", 3), ("label", 1)))
     for path, array in ((images, BYTES[:n]), (labels, np.array([1, 0, 1, 0, 2], np.uint8)[:n])):
         content = idx(array)
         path.with_name(path.name + ".gz" * zipped).write_bytes(gzip.compress(content) if zipped else content)
@@ -57,14 +55,8 @@ def refused(match: str, source, **options) -> None:
 
 def test_folder(pets):
     found = load_images(str(pets), n_jobs=2)
-    assert [Path(path).relative_to(pets).as_posix() for path in found.images] == [
-        "cats/10.png",
-        "cats/9.png",
-        "dogs/a.JPG",
-        "dogs/b.png",
-        "dogs/deep/er/c.pgm",
-    ]
-    assert found.paths == found.images
+    names = ("cats/10.png", "cats/9.png", "dogs/a.JPG", "dogs/b.png", "dogs/deep/er/c.pgm")
+    assert found.paths == found.images == [str(pets / name) for name in names]
     assert found.target.tolist() == [0, 0, 1, 1, 1]
     assert found.labels.tolist() == ["cats"] * 2 + ["dogs"] * 3
     assert (len(found), found.skipped, found.passed_over) == (5, [], 8)
@@ -86,11 +78,9 @@ def test_a_class_of_links_alone_is_told_why_it_is_empty(tmp_path):
     pets, elsewhere = tmp_path / "pets", tmp_path / "elsewhere.png"
     elsewhere.touch()
     (pets / "cats").mkdir(parents=True)
-    with pytest.raises(DDLCNError, match=r"'.*cats' has no images; add some"):
-        load_images(pets)
+    refused(r"'.*cats' has no images; add some", pets)
     os.symlink(elsewhere, pets / "cats" / "a.png")
-    with pytest.raises(DDLCNError, match=r"'.*cats' has no images \(links that lead out of the data are not"):
-        load_images(pets)
+    refused(r"'.*cats' has no images \(links that lead out of the data are not", pets)
 
 
 def test_find_images(pets):
@@ -223,12 +213,8 @@ def test_idx_damaged_gzip_or_no_labels(tmp_path):
     refused("has no labels; put train-labels-idx1-ubyte.gz beside it", path)
 
 
-@pytest.mark.parametrize(
-    "names", [("images", "labels"), ("X", "y"), ("data", "target"), ("x_train", "y_train")]
-)
-@pytest.mark.parametrize(
-    "labels", [[10, 9, 10, 9, 9], ["b", "a", "b", "a", "a"], [True, False, True, False, False]]
-)
+@pytest.mark.parametrize("names", [("images", "labels"), ("X", "y"), ("data", "target"), ("x_train", "y_train")])
+@pytest.mark.parametrize("labels", [[10, 9, 10, 9, 9], ["b", "a", "b", "a", "a"], [True, False, True, False, False]])
 def test_npz(tmp_path, names, labels):
     np.savez(tmp_path / "a.npz", **dict(zip(names, (BYTES, labels), strict=True)))
     found = load_images(tmp_path / "a.npz")
@@ -251,7 +237,7 @@ def test_npz_test_part_and_nan(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "match"),
     [
-        ({"images": BYTES}, "labels.*name its arrays"),
+        ({"images": BYTES}, r"labels\.npy.*with arrays images and labels"),
         ({"images": BYTES, "labels": np.zeros(5)}, "labels of float64"),
         ({"images": BYTES, "labels": np.arange(4)}, "one label an image"),
         ({"images": BYTES[0], "labels": np.arange(4)}, "n x height x width"),
@@ -343,7 +329,5 @@ def test_idx_links_stay_inside(tmp_path):
 
 
 def test_npz_bomb(tmp_path):
-    np.savez_compressed(
-        tmp_path / "a.npz", images=np.zeros((300, 1000, 1000), np.uint8), labels=np.arange(300)
-    )
+    np.savez_compressed(tmp_path / "a.npz", images=np.zeros((300, 1000, 1000), np.uint8), labels=np.arange(300))
     refused("would grow from .* bomb", tmp_path / "a.npz")

@@ -46,20 +46,3 @@ def dense(indices, values, n_atoms):
     full = np.zeros((len(indices), n_atoms))
     np.put_along_axis(full, np.asarray(indices, np.int64), np.asarray(values, float), axis=1)
     return full
-
-
-def owners(atoms, guides):
-    """The guide that each atom belongs to: the nearest one."""
-    return np.array([nearest(atom, guides, 1)[0] for atom in atoms])
-
-
-def nearest_of_groups(y, atoms, guides, share, k):
-    """As `nearest`, among the atoms of the guides nearest to y: of as few as have k atoms and the share."""
-    owner, least = owners(atoms, guides), max(k, int(np.ceil(share * len(atoms))))
-    allowed = np.zeros(len(atoms), bool)
-    for guide in nearest(y, guides, len(guides)):
-        if allowed.sum() >= least:
-            break
-        allowed |= owner == guide
-    order = nearest(y, atoms, len(atoms))
-    return order[allowed[order]][:k]

@@ -22,7 +22,6 @@ def cells(positions, shape, levels=(1, 2, 4)):
 def pool(codes, positions, shape, levels=(1, 2, 4)):
     """Dense codes (n, s) to the largest and the smallest a cell: two arrays (cells, s)."""
     inside = [
-        codes[members] if members else np.zeros((1, codes.shape[1]))
-        for members in cells(positions, shape, levels)
+        codes[members] if members else np.zeros((1, codes.shape[1])) for members in cells(positions, shape, levels)
     ]
     return np.array([c.max(0) for c in inside]), np.array([c.min(0) for c in inside])

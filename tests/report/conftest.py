@@ -1,17 +1,16 @@
-"""A small model with its page, whose names do their worst, and a browser to open pages with."""
+"""A small model with its report, whose names are hostile, and a browser."""
 
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from ddlcn import DDLCNClassifier, ImageSet, load_images
+from ddlcn import Channel, DDLCNClassifier, DenseSIFT, ImageSet, MeanGrid, load_images, presets
 from ddlcn.evaluation import Evaluation, evaluate
 from ddlcn.report import Point, write_report
 
@@ -22,9 +21,8 @@ FLAGS = (
 )
 
 
-@dataclass(frozen=True)
-class Case:
-    """A model, what it was trained and tested on, and the page about it."""
+class Case(NamedTuple):
+    """A model, what it was trained and tested on, and its report."""
 
     model: DDLCNClassifier
     train: ImageSet
@@ -42,7 +40,7 @@ def bars(rng: np.random.Generator, angle: int, side: int = 32) -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def tested(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """Four classes in folders, with hostile names, one broken file and one image on both sides."""
+    """Four classes in folders, with hostile names, one broken file and one duplicate of a training image."""
     root, rng = tmp_path_factory.mktemp("images"), np.random.default_rng(0)
     for angle, name in enumerate(["plain", HOSTILE, "' onerror='pwned=1", "</style><b>bold"]):
         folder = root / name.replace("/", "∕")
@@ -53,18 +51,29 @@ def tested(tmp_path_factory: pytest.TempPathFactory) -> Case:
     (root / "plain" / "broken <b>.png").write_bytes(b"no image")
     train, test = load_images(root).split(6)
     shutil.copy(train.images[0], test.images[0])
-    model = DDLCNClassifier(atoms_per_class=4, deeper_atoms=(6, 3)).fit(train.images, train.labels)
+    channels = presets.best(atoms_per_class=4, deeper_atoms=(6, 3)).channels
+    model = DDLCNClassifier(channels=[channel.with_params(weight=1.0) for channel in channels])
+    model.fit(train.images, train.labels)
     evaluation = evaluate(model, test.images, test.labels)
-    page = write_report(
-        tmp_path_factory.mktemp("report") / "new" / "folder",
-        evaluation,
-        model,
-        test,
-        train=train,
-        command="ddlcn train '<script>pwned=1</script>'",
-        learning_curve=[Point(2, 0.5, 0.4, 0.6), Point(6, 0.8, 0.7, 0.9)],
-    )
+    folder, command = tmp_path_factory.mktemp("report") / "new", "ddlcn train '<script>pwned=1</script>'"
+    curve = [Point(2, 0.5, 0.4, 0.6), Point(6, 0.8, 0.7, 0.9)]
+    page = write_report(folder, evaluation, model, test, train=train, command=command, learning_curve=curve)
     return Case(model, train, test, evaluation, page)
+
+
+def small_model(n_classes: int, deeper: tuple[int, ...], **more: Any) -> tuple[DDLCNClassifier, np.ndarray]:
+    """A model of bars in each direction, and its training images, or rows of a matrix with `image_shape`."""
+    rng = np.random.default_rng(0)
+    images = np.array([bars(rng, c) for c in range(n_classes) for _ in range(4)])
+    images = images.reshape(len(images), -1) if "image_shape" in more else images
+    model = DDLCNClassifier("paper", atoms_per_class=3, deeper_atoms=deeper, **more)
+    return model.fit(images, np.repeat(np.arange(n_classes), 4)), images
+
+
+@pytest.fixture(scope="session")
+def without_atoms() -> tuple[DDLCNClassifier, np.ndarray]:
+    """A model whose only channel has no dictionaries, and its training images."""
+    return small_model(2, (), channels=[Channel("grid", DenseSIFT(), None, MeanGrid(4))])
 
 
 @pytest.fixture(scope="session")
@@ -84,3 +93,25 @@ def browser() -> Iterator[Any]:
         window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
         yield window
         window.quit()
+
+
+def open_page(browser: Any, address: str, width: int = 1280, scheme: str = "light") -> Any:
+    """Open a page on a screen of a width and a colour scheme, with an empty console."""
+    browser.get("about:blank")
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get_log("browser")
+    browser.get(address)
+    return browser
+
+
+def check_layout(page: Any, width: int, scheme: str) -> None:
+    """Nothing is wider than the screen, and the background is of the scheme."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    fits = f"return document.documentElement.scrollWidth <= {width}"
+    WebDriverWait(page, 5, 0.05).until(lambda _: page.execute_script(fits))  # the first layout may be wider
+    background = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 25)"}[scheme]

@@ -1,10 +1,10 @@
-"""The learning curve trains on growing parts of the training images, and ends with all of them."""
+"""The learning curve."""
 
 from ddlcn.report import learning_curve
 from tests.report.conftest import Case
 
 
-def test_sizes_double_and_the_last_point_is_the_model_itself(tested: Case) -> None:
+def test_sizes_double_up_to_all_images(tested: Case) -> None:
     points = learning_curve(tested.model, tested.train, tested.test)
     assert [point.images_per_class for point in points] == [2, 4, 6]
     assert points[-1].accuracy == tested.evaluation.accuracy

@@ -1,4 +1,4 @@
-"""A small model, images for it, and servers: in this process, or as people start one."""
+"""A small model, images for it, and servers."""
 
 import io
 import socket
@@ -13,8 +13,7 @@ import pytest
 from PIL import Image
 
 from ddlcn import DDLCNClassifier
-from tests.cli.conftest import run  # noqa: F401
-from tests.report.conftest import bars, browser  # noqa: F401
+from tests.report.conftest import bars, browser, without_atoms  # noqa: F401
 
 pytest.importorskip("fastapi", reason="pip install 'ddlcn[serve]'")
 
@@ -30,7 +29,7 @@ def png(pixels: np.ndarray) -> bytes:
 
 @pytest.fixture(scope="session")
 def model() -> DDLCNClassifier:
-    """Four classes of bars; names that would be markup."""
+    """Four classes of bars; one name is markup."""
     rng = np.random.default_rng(0)
     images = [bars(rng, angle, 40) for angle in range(4) for _ in range(6)]
     return DDLCNClassifier(atoms_per_class=4, deeper_atoms=(6,)).fit(images, np.repeat(CLASSES, 6))
@@ -38,29 +37,27 @@ def model() -> DDLCNClassifier:
 
 @pytest.fixture(scope="session")
 def image() -> bytes:
-    """Bars that lie level, not square."""
+    """Horizontal bars, not square."""
     return png(bars(np.random.default_rng(1), 0, 48)[:40])
 
 
 @pytest.fixture
 def serve(model: DDLCNClassifier) -> Callable[..., Any]:
-    """Make a client of an app of its own, in this process."""
+    """Make a client of an app in this process."""
     from starlette.testclient import TestClient
 
     from ddlcn.serve import create_app
 
-    return lambda **options: TestClient(
-        create_app(options.pop("model", model), **options), base_url="http://127.0.0.1"
-    )
+    return lambda **options: TestClient(create_app(options.pop("model", model), **options), base_url="http://127.0.0.1")
 
 
 @contextmanager
-def running(app: Any, **limits: Any) -> Iterator[tuple[str, int]]:
-    """Serve an app over real sockets, in a thread; gives its address."""
+def running(app: Any, limits: Any = None) -> Iterator[tuple[str, int]]:
+    """Serve an app over sockets, in a thread; gives its address."""
     from ddlcn.serve import Limits
     from ddlcn.serve.server import create_server
 
-    server = create_server(app, Limits(**limits))
+    server = create_server(app, limits or Limits())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()

@@ -1,0 +1,54 @@
+"""`explain` and `atoms`."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def image(model: Path) -> Path:
+    return model.parent / "data" / "level" / "0.png"
+
+
+def test_explain(run: Run, model: Path, image: Path, tmp_path: Path) -> None:
+    shown = run("explain", model, image, "-o", tmp_path / "map.png", "--json").json
+    predicted, second = shown["classes"]
+    assert predicted["label"] == "level"
+    assert predicted["probability"] > second["probability"]
+    for each in (predicted, second):
+        assert each["bias"] + sum(each["channels"].values()) == pytest.approx(each["score"], abs=1e-5)
+    with Image.open(shown["picture"]) as picture:
+        assert picture.width > 1000
+
+
+def test_explain_a_class(run: Run, model: Path, image: Path, tmp_path: Path) -> None:
+    text = run("explain", model, image, "-o", tmp_path / "map.png", "--class", "[red]").out
+    assert text.startswith("[red]  ")
+    assert " = sift " in text
+    assert f"Wrote {tmp_path / 'map.png'}" in text
+
+
+def test_atoms(run: Run, model: Path, tmp_path: Path) -> None:
+    for name, more in (("a.png", ()), ("b.svg", ("--data", model.parent / "data", "--most", 3))):
+        assert f"Wrote {tmp_path / name}" in run("atoms", model, "-o", tmp_path / name, *more).out
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("explain {model} {image} -o {out}.png --class cat", "--class 'cat': choose from [red], level, upright"),
+        ("explain {model} nowhere.png -o {out}.png", "'nowhere.png' does not exist"),
+        ("explain {model} {image} -o {out}.docx", "can't draw .docx; name a file in"),
+        ("explain nowhere.ddlcn {image} -o {out}.png", "'nowhere.ddlcn' does not exist"),
+        ("atoms {model} -o {out}.docx", "can't draw .docx; name a file in"),
+        ("atoms {model} -o {out}.png --data nowhere", "'nowhere' does not exist"),
+    ],
+)
+def test_errors(run: Run, model: Path, image: Path, tmp_path: Path, typed: str, told: str) -> None:
+    names = {"model": model, "image": image, "out": tmp_path / "out"}
+    assert told in run(typed.format(**names)).line
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,102 @@
+"""The entry point: help, the version, and every way that a command ends."""
+
+import errno
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ddlcn
+from ddlcn import DDLCNClassifier
+from tests.cli.conftest import QUICK, Run
+
+LEARN, USE = ("demo", "train", "extend", "evaluate"), ("predict", "explain", "atoms", "info", "serve")
+COMMANDS = (*LEARN, *USE, "bench", "bench-report")
+
+
+@pytest.fixture
+def refused(run: Run, tmp_path: Path):
+    """Train on a folder that can't be used, and return the one line; no file may be left behind."""
+
+    def refused(data: Path, *options: str) -> str:
+        (tmp_path / "out").mkdir()
+        line = run("train", data, "-o", tmp_path / "out" / "m.ddlcn", QUICK, *options).line
+        assert not any((tmp_path / "out").iterdir())
+        return line
+
+    return refused
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = """if True:
+        import sys
+        from ddlcn.cli import main
+        try:
+            main(["--help"])
+        except SystemExit as end:
+            assert not end.code
+        heavy = {"numpy", "scipy", "numba", "sklearn", "matplotlib", "PIL", "joblib", "jinja2"}
+        assert not heavy & set(sys.modules), heavy & set(sys.modules)
+    """
+    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_help_lists_commands(run: Run) -> None:
+    shown = run("--help").out
+    assert run().out == run("-h").out == shown
+    assert set(re.findall(r"^│ (\S+) ", shown.split("Commands")[1], re.MULTILINE)) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_command(run: Run, command: str) -> None:
+    ran = run(command, "--help")
+    assert ran.code == 0
+    assert f"ddlcn {command}" in ran.out
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").out == f"ddlcn {ddlcn.__version__}\n"
+
+
+def test_closed_pipe(model: Path) -> None:
+    command = f"{sys.executable} -m ddlcn info {model} --json | true"
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+
+
+def test_unreadable_image(refused, data: Path) -> None:
+    (data / "level" / "0.png").write_bytes(b"no image")
+    assert "0.png' is no image of a known kind; replace it" in refused(data, "--strict")
+
+
+def test_disk_full_while_saving(refused, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    wanted = r"can't write to .*m.ddlcn.work' \(No space left on device\): free some space"
+    assert re.search(wanted, refused(data))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_disk_full_for_standard_output(model: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "ddlcn", "info", str(model)]
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 2
+    assert re.fullmatch(r"ddlcn: .*\(No space left on device\); check .*\n", ran.stderr)
+
+
+def test_out_of_memory(refused, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(DDLCNClassifier, "fit", greedy)
+    assert "out of memory; use fewer --jobs" in refused(data)
+
+
+def test_control_characters_in_errors(run: Run) -> None:
+    assert "'\\x1b[31m' does not exist" in run("info", "\x1b[31m").line.replace("\\\\", "\\")

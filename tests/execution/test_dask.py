@@ -1,0 +1,152 @@
+"""Tasks on a Dask cluster of separate processes: the results of one machine, even if workers are lost."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_array_equal
+
+from ddlcn.errors import DDLCNError
+from ddlcn.execution import dask, keys, session
+from ddlcn.execution.cache import WorkFolder
+from tests.execution.tasks import Atoms, check_rows, die, fail, logged_rows, rows, scaled, total
+
+distributed = pytest.importorskip("distributed")
+CALLS = [(seed,) for seed in range(6)]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    import dask as library
+
+    with (
+        library.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1, timeout=60)
+        yield client
+
+
+@pytest.fixture
+def sent(client, monkeypatch):
+    """Sizes of the messages to the scheduler."""
+    sizes, submit = [], client.submit
+    monkeypatch.setattr(client, "submit", lambda *a, **k: sizes.append(len(pickle.dumps(a))) or submit(*a, **k))
+    return sizes
+
+
+def run_rows(work, calls=CALLS, function=rows):
+    with session(work) as run:
+        return list(run.map("rows", function, calls, "Rows"))
+
+
+@pytest.mark.parametrize("address", ["{}/work", "file://{}/work"])
+def test_same_results_as_on_one_machine(client, tmp_path, address):
+    log = tmp_path / "log"
+    for _ in range(2):
+        check_rows(run_rows(address.format(tmp_path), [(seed, str(log)) for seed in range(6)], logged_rows))
+    assert len(log.read_text().split()) == 6
+
+
+def test_objects_are_loaded_once_per_worker(client, sent, tmp_path):
+    log = tmp_path / "log"
+    atoms = Atoms(np.arange(100_000.0), {"scale": 2}, str(log))
+    with session(tmp_path / "work") as run:
+        found = list(run.map("scaled", scaled, [(atoms, number) for number in range(8)], "Scaling"))
+    assert_array_equal(found, [2.0 * number * atoms.atoms for number in range(8)])
+    here, *workers = log.read_text().split()
+    assert int(here) == os.getpid()
+    assert len(workers) == len(set(workers)) <= 2
+    assert max(sent) < 5000
+
+
+def test_large_arguments_go_by_name(client, sent, tmp_path):
+    large, images = np.ones(50_000), [np.full((40, 40), i, np.float32) for i in range(20)]
+    calls = [(large, images), (tuple(images),), ([large, images[1]],), (images[:2],), ({"a": images[3]},)]
+    with session(tmp_path / "work") as run:
+        found = list(run.map("total", total, calls, "Sums"))
+    assert_array_equal(found, [total(*call) for call in calls])
+    assert max(sent) < 20_000
+
+
+def test_lost_worker(client, tmp_path):
+    before, marker = set(client.run(os.getpid).values()), tmp_path / "marker"
+    check_rows(run_rows(tmp_path / "work", [(seed, str(marker)) for seed in range(6)], die))
+    assert int(marker.read_text()) in before
+
+
+def test_all_workers_lost(client, tmp_path):
+    with pytest.raises(DDLCNError, match=r"lost its workers.*run the same command again"):
+        run_rows(tmp_path / "work", CALLS[:1], die)
+
+
+def test_damaged_entry_is_computed_again(client, tmp_path):
+    run_rows(tmp_path / "work")
+    next((tmp_path / "work").glob("rows-*")).write_bytes(b"nonsense")
+    with pytest.warns(UserWarning, match="computed again"):
+        check_rows(run_rows(tmp_path / "work"))
+
+
+def test_failed_task(client, tmp_path):
+    with pytest.raises(DDLCNError, match="mistake"):
+        run_rows(tmp_path / "work", [("mistake",)], fail)
+
+
+def test_interrupted_session_cancels_tasks(client, tmp_path):
+    with pytest.raises(KeyboardInterrupt), session(tmp_path / "work") as run:  # noqa: PT012
+        next(run.map("rows", logged_rows, [(seed, str(tmp_path / "log"), 0.3) for seed in range(50)], "Rows"))
+        raise KeyboardInterrupt
+    assert not client.futures or all(future.status == "cancelled" for future in client.futures.values())
+    check_rows(run_rows(tmp_path / "work"))
+    assert len((tmp_path / "log").read_text().split()) < 10
+
+
+def test_client_without_work_folder(client):
+    with pytest.raises(DDLCNError, match="set work_folder= to a folder or address that its workers share"), session():
+        pass
+    with parallel_config("dask"):
+        check_rows(run_rows(None))
+
+
+def test_folder_that_workers_do_not_share(client):
+    folder = WorkFolder("memory://not-shared")
+    with pytest.raises(DDLCNError, match="this machine and all workers share"):
+        list(dask.compute(client, folder, rows, {"rows-1": (1,)}, {}, patience=0.3))
+
+
+def set_version(version=None):
+    """In a worker: have another version, or the true one."""
+    dask.environment = (lambda: version) if version else keys.environment
+
+
+def test_other_version_on_a_worker(client, tmp_path):
+    client.run(set_version, "another")
+    try:
+        with pytest.raises(DDLCNError, match="another version of ddlcn"):
+            run_rows(tmp_path / "work")
+    finally:
+        client.run(set_version)
+
+
+def test_no_worker(tmp_path):
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty, distributed.Client(empty) as client:
+        tasks = dask.compute(client, WorkFolder(tmp_path), rows, {"rows-1": (1,)}, {}, patience=0.3)
+        with pytest.raises(DDLCNError, match="has no worker: start one"):
+            list(tasks)
+
+
+def test_connect(cluster, tmp_path):
+    with dask.connect(cluster.scheduler_address) as client:
+        assert dask.active_client() is client
+        check_rows(run_rows(tmp_path / "work"))
+    assert dask.active_client() is None
+    with pytest.raises(DDLCNError, match="no Dask scheduler at"), dask.connect("tcp://127.0.0.1:9", timeout=0.3):
+        pass

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso
+
+from ddlcn.layers.coding import LLCCoder
+from ddlcn_lab.methods.inputs import RandomFaces
+from ddlcn_lab.methods.representation import RepresentationClassifier
+
+
+def test_scores_by_definition(digits):
+    X, y, Z, _ = digits
+    model = RepresentationClassifier().fit(X, y)
+    D, rows = X / np.linalg.norm(X, axis=1, keepdims=True), Z[:5] / np.linalg.norm(Z[:5], axis=1)[:, None]
+    order = np.argsort(y, kind="stable")  # any order of samples gives the same scores
+    D, own = D[order], y[order]
+    for row, scores in zip(rows, model.decision_function(Z[:5]), strict=True):
+        lasso = Lasso(alpha=0.003 / D.shape[1], fit_intercept=False, tol=1e-9, max_iter=100_000)
+        x = lasso.fit(D.T, row).coef_
+        expected = [-np.sum((row - x[own == c] @ D[own == c]) ** 2) for c in range(10)]
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+
+
+def test_images_per_class(digits):
+    X, y, *_ = digits
+    model = RepresentationClassifier(LLCCoder(5), images_per_class=4).fit(X, y)
+    assert np.bincount(model.atom_classes_).tolist() == [4] * 10
+
+
+@pytest.mark.data
+def test_src_on_yaleb(data_dir):
+    from ddlcn_lab.datasets import load_dataset
+
+    train, test = load_dataset("yaleb", data_dir).split(0.5, seed=0)
+    faces = RandomFaces(longest_side=96).fit(train.images)
+    model = RepresentationClassifier().fit(faces.transform(train.images), train.target)
+    assert abs(model.score(faces.transform(test.images), test.target) - 0.972) < 0.015

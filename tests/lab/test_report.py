@@ -1,0 +1,121 @@
+"""Reports from made-up rows, so that every number in them is known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ddlcn.errors import DDLCNError
+from ddlcn_lab.figures import all_figures
+from ddlcn_lab.grid import make_grid
+from ddlcn_lab.report import make_report
+from ddlcn_lab.results import Key, Mean, Results
+from ddlcn_lab.run_folder import Run
+from ddlcn_lab.tables import all_tables
+
+
+def made_up(path, dataset, accuracy, n_classes=3, skip=0, **arguments):
+    """A run whose rows have the accuracies that a function of the job gives."""
+    grid = make_grid(dataset, **arguments)
+    names = [str(c) for c in range(n_classes)]
+    run = Run.create(path, grid, {"classes": names, "images": ""})
+    for job in grid.jobs()[skip:]:
+        truth = np.repeat(np.arange(n_classes), 1000)
+        predicted = truth.copy()
+        predicted[: round((1 - accuracy(job)) * len(truth))] = 1
+        row = {
+            "predicted": predicted.tolist(),
+            "truth": truth.tolist(),
+            "balanced_accuracy": accuracy(job),
+            "ms_per_test_image": 2.0,
+            "commit": "c",
+        }
+        run.append({**job._asdict(), **row, "accuracy": accuracy(job), "seed": 0})
+    return path
+
+
+@pytest.fixture
+def yaleb(tmp_path):
+    return made_up(
+        tmp_path / "yaleb", "yaleb", lambda job: 0.97 + 0.01 * job.split + 0.003 * job.leak, splits=2,
+        methods="ddlcn,ddlcn-1", settings="15-15", leak=True,
+    )  # fmt: skip
+
+
+def table(path, title):
+    (found,) = (t for t in all_tables(Results([path])) if t.title.startswith(title))
+    return found
+
+
+def test_difference_from_published(yaleb):
+    rows = {row[0]: row for row in table(yaleb, "Table 1: Extended Yale B, yaleb, half").rows}
+    assert len(rows) == 26
+    assert rows["DDLCN (15-15)"] == (
+        "DDLCN (15-15)", "97.50 ± 0.71", "91.15 to 100.00", "97.38 ± 0.54", "+0.12", "2.00", "0.71",
+    )  # fmt: skip
+    assert rows["PCANet-2"][1:5] == ("not run", "", "99.85", "")
+
+
+def test_leak_and_gains(yaleb):
+    leaks = table(yaleb, "How much the leak inflates").rows
+    assert {row[6] for row in leaks} == {"+0.30"}
+    assert table(yaleb, "Against ddlcn").rows == [("yaleb", "15-15", "half", "ddlcn-1", "+0.00", "± 0.00", "", "2")]
+
+
+def test_interval_over_splits():
+    mean = Mean.of(np.arange(100) < right for right in (90, 92, 94))
+    assert (mean.mean, mean.std) == (pytest.approx(92), pytest.approx(2))
+    assert mean.half == pytest.approx(4.302653 * 2 / 3**0.5)
+
+
+def test_interval_of_one_split():
+    mean = Mean.of([np.arange(400) < 300])
+    assert (mean.mean, mean.std, mean.n) == (75, None, 1)
+    assert mean.half == pytest.approx(100 * 1.96 * (0.75 * 0.25 / 400) ** 0.5)
+
+
+def test_confused_pairs(tmp_path):
+    path = made_up(tmp_path / "mnist", "mnist", lambda job: 0.9, settings="100-100", splits=1)
+    results = Results([path])
+    assert results.confused_pairs(Key("mnist", "ddlcn", 100, 100, None, False)) == [("0", "1", 300)]
+    assert table(path, "Most confused").rows[0][-1] == "(0, 1): 300"
+    assert any(name.endswith("confusion") and "(0, 1)" in caption for name, caption, _ in all_figures(results))
+
+
+def test_curves(tmp_path):
+    path = made_up(tmp_path / "ar", "ar", lambda job: 0.9 + job.q / 300, kind="curves", splits=2)
+    assert [name for name, _, _ in all_figures(Results([path]))] == [
+        "ar-ddlcn-p", "ar-ddlcn-q", "ar-ddlcn-t", "ar-time",
+    ]  # fmt: skip
+
+
+def test_figure_of_methods(tmp_path):
+    def accuracy(job):
+        return 0.7 + job.t / 50 + (job.method == "hog") / 10
+
+    arguments = {"methods": "ddlcn,hog", "t": "1,2,5", "settings": "1-1", "splits": 2}
+    path = made_up(tmp_path / "ar", "ar", accuracy, **arguments)
+    figures = {name: figure for name, _, figure in all_figures(Results([path]))}
+    (axes,) = figures["ar-methods"].axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ddlcn 1-1", "hog"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "5"]
+    assert axes.containers[1].lines[0].get_ydata() == pytest.approx([82, 84, 90])
+
+
+def test_formats(tmp_path, yaleb):
+    assert "DDLCN (15-15)" in make_report([yaleb])
+    output = tmp_path / "report.md"
+    assert "| DDLCN (15-15) | 97.50 ± 0.71 |" in make_report([yaleb], "markdown", output)
+    assert "](yaleb-time.png)" in output.read_text()
+    assert (tmp_path / "yaleb-time.png").read_bytes().startswith(b"\x89PNG")
+    page = make_report([yaleb], "html", tmp_path / "report.html")
+    assert "data:image/png;base64," in page
+    assert "http" not in page
+    assert json.loads(make_report([yaleb], "json"))["tables"]
+    with pytest.raises(DDLCNError, match="choose from terminal, markdown, html, json"):
+        make_report([yaleb], "pdf")
+
+
+def test_unfinished_run(tmp_path):
+    path = made_up(tmp_path / "ar", "ar", lambda job: 0.9, splits=2, skip=1)
+    assert make_report([path]).startswith("1 rows are missing")

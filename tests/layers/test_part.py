@@ -1,0 +1,23 @@
+"""Parts of a channel describe themselves by kind and parameters, in JSON's types."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ddlcn.channel import PARTS
+from ddlcn.layers.sift import DenseSIFT
+
+
+@pytest.mark.parametrize("kind", PARTS.values(), ids=PARTS)
+def test_description_has_all_parameters(kind):
+    found = kind().to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert found.pop("kind") == kind.__name__
+    assert {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()} == kind().get_params()
+
+
+def test_values_of_numpy_become_plain():
+    found = DenseSIFT(patch_size=(np.int64(8), 12), step=np.int32(4), contrast_threshold=np.float64(0.5)).to_dict()
+    assert (found["patch_size"], found["step"], found["contrast_threshold"]) == ([8, 12], 4, 0.5)
+    assert {type(found["patch_size"][0]), type(found["step"]), type(found["contrast_threshold"])} == {int, float}

@@ -1,0 +1,76 @@
+"""The duality gap, the solvers of one problem, and a problem of several classes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ddlcn.kernels.svm import squared_norms
+from ddlcn.linear import gram, sparse
+from ddlcn.linear.dual import Problem, Solution, Task, relative_gap, ridge_of
+from tests.linear.problems import TALL, WIDE, two_classes
+from tests.oracles import svm
+
+
+def by_gram(X, task):
+    """Solve on a Gram matrix, which stays as it is; its coefficients are those of rows."""
+    products = gram.gram_matrix(X)
+    found = list(gram.solve(products, task))
+    assert_array_equal(products, gram.gram_matrix(X))
+    return [each._replace(coefficients=X.T @ each.coefficients) for each in found]
+
+
+def by_rows(X, task):
+    return list(sparse.solve(X, squared_norms(X.indptr, X.data), task))
+
+
+each_solver = pytest.mark.parametrize("solver", [by_gram, by_rows])
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize("shape", [WIDE, TALL])
+@each_solver
+def test_solver_is_optimal(solver, shape, C):
+    """Against a quasi-Newton method on the primal problem."""
+    X, signs = two_classes(shape)
+    weights = np.random.default_rng(0).choice([0.0, 0.5, 2.0], size=len(signs))
+    [found] = solver(X, Task(signs, weights, (C,), np.arange(len(signs)), 1e-10, 0))
+    w, b = svm.minimizer(X, signs, C * weights)
+    assert found.gap <= 1e-10
+    assert_allclose(found.coefficients, w, atol=1e-4)
+    assert_allclose(found.intercept, b, atol=1e-4)
+    assert_allclose(found.scores, X @ found.coefficients + found.intercept, atol=1e-9)
+
+
+@each_solver
+def test_path_equals_single_solutions(solver):
+    X, signs = two_classes(TALL)
+    grid, task = (0.1, 1.0, 10.0), Task(signs, np.ones(len(signs)), (0.1, 1.0, 10.0), np.array([4, 2]), 1e-10, 0)
+    for C, found in zip(grid, solver(X, task), strict=True):
+        [alone] = solver(X, task._replace(grid=(C,)))
+        assert_allclose(found.coefficients, alone.coefficients, atol=1e-4)
+        assert_allclose(found.scores, alone.scores, atol=1e-4)
+
+
+def test_relative_gap():
+    X, signs = two_classes(WIDE)
+    rng = np.random.default_rng(0)
+    costs, alphas = rng.uniform(0.1, 9, len(signs)), rng.uniform(0, 0.2, len(signs))
+    w, b = X.T @ (signs * alphas), signs @ alphas
+    losses = (costs * np.maximum(0, 1 - signs * (X @ w + b)) ** 2).sum()
+    primal, dual = svm.primal(X, signs, w, b, costs), svm.dual(X, signs, alphas, costs)
+    assert_allclose(relative_gap(losses, w @ w + b * b, alphas, ridge_of(costs)), (primal - dual) / primal)
+
+
+def test_ridge_without_cost():
+    assert ridge_of(np.array([0.0, 0.25])).tolist() == [0.0, 2.0]
+
+
+def test_each_class_against_the_rest():
+    def solver(task):
+        yield Solution(task.signs * task.weights, task.grid[0], task.tol, task.scored)
+
+    y, weights = np.array([0, 1, 1]), np.array([1.0, 2.0, 0.0])
+    coefficients, intercepts, gaps = Problem(solver, y, 3, weights, 0, 2).solve(0.5, 1e-3)
+    assert coefficients.T.tolist() == [[1, -2, 0], [-1, 2, 0], [-1, -2, 0]]
+    assert (intercepts.tolist(), gaps.tolist()) == ([0.5] * 3, [1e-3] * 3)
+    assert Problem(solver, y, 2, weights, 0, 2).solve(0.5, 1e-3)[0].T.tolist() == [[-1, 2, 0]]

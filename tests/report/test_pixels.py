@@ -1,0 +1,25 @@
+"""Images for people."""
+
+import numpy as np
+
+from ddlcn.report.pixels import overlay, patch, read_original
+from tests.report.conftest import Case
+
+
+def test_patch_at_the_border() -> None:
+    found = patch(np.ones((20, 20)), np.array([7.5, 7.5]), 16)
+    assert found.shape == (20, 20)
+    assert found[:2].max() == 0
+
+
+def test_overlay() -> None:
+    against, nothing, evidence = overlay(np.full((1, 3), 0.5), np.array([[-1.0, 0.0, 1.0]]), 1.0)[0]
+    assert against[2] > against[0]
+    assert np.ptp(nothing) == 0
+    assert evidence[0] > evidence[2]
+
+
+def test_colour(tested: Case) -> None:
+    red = np.full((20, 20, 3), [255, 0, 0], np.uint8)
+    assert read_original(tested.model, red, colour=True)[9, 9].tolist() == [255, 0, 0]
+    assert read_original(tested.model, red).shape == (20, 20)

@@ -1,0 +1,81 @@
+"""Predictions and explanations of uploads."""
+
+import io
+from base64 import b64decode
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from ddlcn import DDLCNClassifier
+from tests.serve.conftest import CLASSES, png
+
+
+def test_same_predictions_as_the_model(serve, model, image, tmp_path):
+    images = {"a.png": image, "b.png": png(np.eye(60, 30, dtype=np.uint8) * 255)}
+    answer = serve().post("/api/predict", files=[("images", item) for item in images.items()])
+    assert answer.status_code == 200
+    for (name, content), found in zip(images.items(), answer.json()["predictions"], strict=True):
+        (tmp_path / name).write_bytes(content)
+        [expected] = model.predict_proba([tmp_path / name])
+        assert (found["name"], found["label"]) == (name, model.classes_[expected.argmax()])
+        shares = {each["label"]: each["probability"] for each in found["classes"]}
+        assert shares == pytest.approx(dict(zip(model.classes_, expected, strict=True)))
+        assert list(shares.values()) == sorted(shares.values(), reverse=True)
+
+
+@pytest.mark.parametrize("label", [None, *CLASSES])
+def test_evidence_sums_to_the_score(serve, image, label):
+    form = {"numbers": "true"} | ({} if label is None else {"class": label})
+    found = serve().post("/api/explain", files={"image": image}, data=form).json()
+    assert found["explained"] == (label or found["label"])
+    values = np.array(found["values"])
+    assert values.shape == tuple(found["shape"])
+    assert values.sum() + found["bias"] == pytest.approx(found["score"], abs=1e-5)
+    assert sum(each["total"] for each in found["channels"]) == pytest.approx(values.sum(), abs=1e-5)
+    assert found["largest"] == np.abs(values).max()
+    kind, encoded = found["map"].split(",")
+    assert kind == "data:image/png;base64"
+    picture = Image.open(io.BytesIO(b64decode(encoded)))
+    assert (picture.mode, picture.size) == ("RGBA", values.shape[::-1])
+    for atom in found["atoms"]:
+        for patch in atom["patches"]:
+            assert 0 <= patch["left"] <= patch["left"] + patch["width"] <= 1 + 1e-6
+            assert 0 <= patch["top"] <= patch["top"] + patch["height"] <= 1 + 1e-6
+
+
+def test_model_of_rows(serve, tmp_path):
+    digits = load_digits()
+    rows, labels = digits.data[:200], digits.target[:200]  # values up to 16, image_shape, numbers for labels
+    model = DDLCNClassifier(atoms_per_class=3, image_shape=(8, 8)).fit(rows, labels)
+    Image.fromarray((digits.images[300] * 15.9).astype(np.uint8)).save(tmp_path / "digit.png")
+    answer = serve(model=model).post("/api/explain", files={"image": (tmp_path / "digit.png").read_bytes()})
+    expected = model.set_params(image_shape=None).predict_proba([tmp_path / "digit.png"])[0]
+    assert answer.json()["label"] == str(expected.argmax())
+    assert answer.json()["probability"] == pytest.approx(expected.max())
+
+
+def test_deskewed_image(serve, image):
+    rng, images = np.random.default_rng(0), []
+    for label in range(8):
+        images.append(np.pad(rng.integers(0, 256, (12, 6 + 8 * (label % 2)), np.uint8), 10))
+    model = DDLCNClassifier("paper", atoms_per_class=2, deskew=True).fit(images, ["narrow", "wide"] * 4)
+    found = serve(model=model).post("/api/explain", files={"image": png(images[0])}).json()
+    picture = np.asarray(Image.open(io.BytesIO(b64decode(found["image"].split(",")[1]))))
+    assert found["deskewed"]
+    assert picture / 255 == pytest.approx(model.encoder_.working_image(images[0]), abs=0.15)
+
+
+def test_no_dictionaries(serve, without_atoms, image):
+    client = serve(model=without_atoms[0])
+    assert client.get("/api/model").json()["atoms"] == {}
+    assert client.post("/api/explain", files={"image": image}).json()["atoms"] == []
+    assert client.get("/api/atoms").status_code == 404
+
+
+def test_invalid_unicode(serve, image):
+    images = [np.eye(32), np.eye(32)[::-1]] * 3
+    model = DDLCNClassifier(atoms_per_class=2).fit(images, np.array(["caf\udce9", "tea"] * 3))
+    found = serve(model=model).post("/api/predict", files={"images": image}).json()["predictions"][0]
+    assert {each["label"] for each in found["classes"]} == {"caf\\udce9", "tea"}

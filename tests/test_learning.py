@@ -1,0 +1,113 @@
+"""The steps of training: dictionaries of the right images, features in any parts, copies in their groups."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import vstack
+
+from ddlcn import DDLCNError, LinearSVM, learning
+from ddlcn.execution import session
+from ddlcn.layers.dictionary import class_seeds
+from ddlcn.preprocessing.augmentation import copies
+from ddlcn.selection import Selection
+from ddlcn.training_data import check
+from tests.helpers import CountingSIFT, counting_channels, mirrored_digits, quick_channels, quick_model
+
+RANGE = (0.0, 16.0)
+
+
+@pytest.fixture
+def run():
+    with session(n_jobs=2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def encoder(digits):
+    return quick_model().fit(*digits).encoder_
+
+
+# --------------------------------------------------------------------------------------------- dictionaries
+
+
+def test_dictionary_of_each_class(digits, run):
+    """Of images that its own seed draws, so that classes can be learnt in any order."""
+    images, y = digits
+    (sift,) = quick_channels("paper", sift__dictionary__images_per_class=5, sift__dictionary__atoms_per_class=3)
+    encoder = learning.learn_encoder([sift], None, RANGE, images, y, 7, run)
+    V, U = encoder["sift"].dictionaries
+    assert (V.shape, U.shape) == ((12, 128), (6, 128))
+    assert_array_equal(encoder["sift"].atom_classes, np.repeat(np.arange(4), 3))
+    for c, seed in enumerate(class_seeds(7, 4)):
+        drawn = np.sort(np.random.RandomState(seed).permutation(np.flatnonzero(y == c))[:5])
+        values = [sift.descriptor.describe(images[i], RANGE).values for i in drawn]
+        assert_array_equal(V[3 * c : 3 * c + 3], sift.dictionary.learn(values, seed))
+    assert_array_equal(U, sift.dictionary.learn_deeper(V, 7)[1])
+    assert (encoder.value_range, encoder.deskew, encoder.weights) == (RANGE, None, (1.0,))
+
+
+def test_channel_with_dictionaries_of_another(digits, run):
+    sift, grid = quick_channels()
+    found = learning.learn_encoder([sift, grid], None, RANGE, *digits, 0, run)
+    assert found["sift_grid"].dictionaries == found["sift"].dictionaries[1:]
+    assert found["sift_grid"].atom_classes is None
+    one_layer = sift.with_params(dictionary__deeper_atoms=())
+    alone = learning.learn_encoder([one_layer, grid], (0.3, 0.2), RANGE, *digits, 0, run)
+    assert [channel.name for channel in alone.channels] == ["sift"]
+    assert np.abs(alone["sift"].dictionaries[0] - found["sift"].dictionaries[0]).max() > 0.01  # of deskewed images
+    with pytest.raises(DDLCNError, match="channel 'sift_grid' uses the dictionaries of 'sift': add that channel"):
+        learning.learn_encoder([grid], None, RANGE, *digits, 0, run)
+
+
+# ------------------------------------------------------------------------------------------------- features
+
+
+@pytest.mark.parametrize("n", [1, 5, 300])
+def test_parts_make_up_all_rows(digits, encoder, run, n):
+    images = np.tile(digits[0], (7, 1, 1))[:n]
+    truth = encoder.transform(images).toarray()
+    assert_array_equal(learning.encoded(encoder, images, run).toarray(), truth)
+    assert_array_equal(vstack(list(learning.encode(encoder, list(images), run))).toarray(), truth)
+
+
+# --------------------------------------------------------------------------------------------- augmentation
+
+
+@pytest.mark.parametrize("policy", ["none", "flip", "affine"])
+def test_augmented_rows_and_groups(digits, encoder, run, policy):
+    images, y = digits[0][::4], digits[1][::4]
+    rows = encoder.transform(images)
+    found, every, groups = learning.augmented(policy, encoder, images, rows, Selection(y, 0), run)
+    copied, augmentations = copies(policy, y)
+    assert found == policy
+    assert_array_equal(groups, [*range(12), *copied])
+    assert_array_equal(every[:12].toarray(), rows.toarray())
+    if policy != "none":
+        some = np.arange(0, len(copied), 7)
+        truth = encoder.transform(images[copied[some]], [augmentations[n] for n in some])
+        assert_array_equal(every[12 + some].toarray(), truth.toarray())
+
+
+def test_copies_that_judged_are_not_encoded_again(run):
+    images, y = mirrored_digits()
+    encoder = quick_model(channels=counting_channels()).fit(images, y).encoder_
+    rows, results, described = encoder.transform(images), {}, {}
+    for setting in ("auto", "affine", "flip"):
+        CountingSIFT.calls.clear()
+        results[setting] = learning.augmented(setting, encoder, images, rows, Selection(y, 0), run)
+        described[setting] = CountingSIFT.calls["sift"]
+    assert described == {"auto": 9 * len(y), "affine": 8 * len(y), "flip": len(y)}
+    policy, every, groups = results["auto"]
+    assert policy != "none"
+    assert_array_equal(every.toarray(), results[policy][1].toarray())
+    assert_array_equal(groups, results[policy][2])
+
+
+@pytest.mark.parametrize("policy", ["flip", "affine"])
+def test_fit_trains_on_images_and_copies(digits, policy):
+    model, data = quick_model(augmentation=policy).fit(*digits), check(quick_model(), *digits)
+    copied, augmentations = copies(policy, data.y)
+    rows = [model.transform(data.images), model.encoder_.transform(data.images[copied], augmentations)]
+    truth = LinearSVM(1.0, tol=1e-9).fit(vstack(rows, format="csr"), data.y[np.r_[np.arange(48), copied]])
+    assert_allclose(model.decision_function(data.images), truth.decision_function(rows[0]), atol=1e-2)
+    assert (model.augmentation_, model.n_train_) == (policy, 48)

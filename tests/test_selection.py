@@ -1,0 +1,168 @@
+"""Selection: one rule for all settings, on held-out images; what helps is taken, what hurts is not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+
+from ddlcn.selection import Selection
+from tests.helpers import mirrored_digits, quick_channels, quick_model, small_digits
+
+KEYS = {"setting", "candidate", "mean_gain", "standard_error", "chosen", "reason"}
+Y = np.repeat([0, 1, 2], 16)
+UNSURE = (-1.0) ** np.arange(48)  # a gain of mean 0 and standard error 1 / √48
+
+
+def chosen(record):
+    return {row["setting"]: row["candidate"] for row in record if row["chosen"]}
+
+
+# ---------------------------------------------------------------------------------------------------- rule
+
+
+@pytest.mark.parametrize(("factor", "taken"), [(0.9, "default"), (1.1, "other")])
+def test_gain_must_exceed_its_standard_error(factor, taken):
+    gains = {"default": 0 * UNSURE - 3, "other": UNSURE + factor / 48**0.5 - 3}
+    selection = Selection(Y, 0)
+    assert selection.choose("size", list(gains), gains.get) == taken
+    first, second = selection.record
+    assert set(first) == KEYS
+    assert (first["mean_gain"], first["standard_error"]) == (0, 0)
+    assert second["mean_gain"] == pytest.approx(factor / 48**0.5)
+    assert second["standard_error"] == pytest.approx(48**-0.5)
+    assert chosen(selection.record) == {"size": taken}
+
+
+def test_candidates_are_compared_with_the_incumbent():
+    """The third is better than the first, but not than the second; the last is surely better than that."""
+    gains = {1: 0 * UNSURE, 2: 0.5 + 0 * UNSURE, 3: 0.4 + 0 * UNSURE, 4: 0.6 + 0.01 * UNSURE, 5: 0.6 + 0.01 * UNSURE}
+    selection = Selection(Y, 0)
+    assert selection.choose("size", list(gains), gains.get) == 4
+    assert [round(row["mean_gain"], 9) for row in selection.record] == [0, 0.5, -0.1, 0.1, 0]
+    assert [row["chosen"] for row in selection.record] == [False, False, False, True, False]
+
+
+def test_default_where_nothing_can_be_held_out():
+    selection, asked = Selection(Y[::16], 0), []
+    assert selection.choose("size", [1, 2], lambda n: asked.append(n) or np.empty(0)) == 1
+    assert asked == [1]
+    (row,) = selection.record
+    assert (row["candidate"], row["mean_gain"], row["standard_error"], row["chosen"]) == (1, None, None, True)
+    assert row["reason"] == "default, because no image can be held out"
+
+
+@pytest.mark.parametrize(
+    ("classes", "images", "sampled", "of_each"),
+    [(38, 32, 10, 30), (100, 20, 20, 20), (102, 30, 20, 30), (10, 30, 10, 30), (10, 6000, 10, 100), (3, 1, 3, 1)],
+)
+def test_sample_has_whole_classes(classes, images, sampled, of_each):
+    """A fifth of all images, but no fewer than 300 and no more than 1,000."""
+    y = np.tile(np.arange(classes), images)
+    sample = Selection(y, 0).sample
+    found = np.bincount(y[sample])
+    assert set(found[found > 0]) == {of_each}
+    assert np.count_nonzero(found) == sampled
+    assert (np.diff(sample) > 0).all()
+    assert_array_equal(sample, Selection(y, 0).sample)
+
+
+# ------------------------------------------------------------------------------------------------- weights
+
+
+def blocks(noise):
+    """Rows of two channels at weight 1: points around a corner for each class, with unlike noise."""
+    rng = np.random.default_rng(7)
+    parts = [np.eye(20)[Y] + level * rng.normal(size=(48, 20)) for level in noise]
+    return csr_array(np.hstack([part / np.linalg.norm(part, axis=1, keepdims=True) for part in parts]) / 2**0.5)
+
+
+def encoder_of(*weights):
+    channels = [SimpleNamespace(name=name, weight=weight) for name, weight in zip("ab", weights, strict=True)]
+    return SimpleNamespace(channels=channels, slices=(slice(0, 20), slice(20, 40)))
+
+
+def test_weights():
+    """A channel of noise is left out, and one that has all information weighs most, or the other is left out."""
+    selection = Selection(Y, 0)
+    assert selection.weights(encoder_of(1.0, "auto"), blocks([0.3, 100])) == [1, 0]
+    assert [row["candidate"] for row in selection.record] == [1, 0, 0.5, 2, 4]
+    assert {row["setting"] for row in selection.record} == {"weight of b"}
+    first, second = Selection(Y, 0).weights(encoder_of("auto", "auto"), blocks([100, 0.3]))
+    assert (first, second > 0) == (0, True)
+    assert Selection(Y, 0).weights(encoder_of(1.0, "auto"), blocks([100, 0.3]))[1] == 4
+    assert Selection(Y, 0).weights(encoder_of(1.0, 0.25), blocks([0.3, 100])) == [1, 0.25]
+
+
+# -------------------------------------------------------------------------------------- deskew, augmentation
+
+
+@pytest.mark.parametrize(
+    ("noise", "size"), [({None: 2, (0.2, 0.1): 0.1}, (0.2, 0.1)), ({None: 0.1, (0.2, 0.1): 2}, None)]
+)
+def test_deskew(noise, size):
+    selection = Selection(Y, 0)
+    assert selection.deskew((0.2, 0.1), lambda to: blocks([noise[to]] * 2)) == size
+    assert chosen(selection.record) == {"deskew": size is not None}
+    assert Selection(Y, 0).deskew(None, lambda _: pytest.fail("there is no foreground")) is None
+
+
+def test_many_images_are_not_augmented():
+    selection = Selection(np.arange(10_001) % 2, 0)
+    assert selection.augmentation(csr_array((1, 1)), lambda *_: pytest.fail("too many"))[0] == "none"
+    assert selection.record[0]["reason"] == "more than 10,000 images"
+
+
+# --------------------------------------------------------------------------------------------- in training
+
+
+def test_augmentation_that_helps_is_chosen():
+    model = quick_model(augmentation="auto").fit(*mirrored_digits())
+    assert model.augmentation_ == chosen(model.selection_)["augmentation"] == "flip"
+
+
+def test_augmentation_that_hurts_is_not_chosen():
+    images, _ = small_digits()
+    both = np.concatenate([images, images[:, :, ::-1]])  # is it mirrored?
+    model = quick_model(augmentation="auto").fit(both, np.repeat(["no", "yes"], len(images)))
+    assert model.augmentation_ != "flip"
+
+
+def test_selection_of_a_model():
+    images, labels = small_digits()
+    model = quick_model(deskew="auto", augmentation="auto", C="auto").fit(images, labels)
+    assert all(set(row) == KEYS for row in model.selection_)
+    settings = ["deskew", "weight of sift_grid", "augmentation", "C"]
+    assert list(dict.fromkeys(row["setting"] for row in model.selection_)) == settings
+    found = chosen(model.selection_)
+    assert list(found) == settings
+    assert found["C"] == model.svm_.C_
+    assert found["augmentation"] == model.augmentation_
+    weights = dict(zip([c.name for c in model.encoder_.channels], model.encoder_.weights, strict=True))
+    assert found["weight of sift_grid"] == weights.get("sift_grid", 0)
+    of_C = [row for row in model.selection_ if row["setting"] == "C"]
+    assert [row["candidate"] for row in of_C] == [0.1, 1, 10, 100]
+    assert of_C[2]["mean_gain"] == 0
+    assert max(of_C, key=lambda row: row["mean_gain"])["chosen"]
+
+
+def test_single_image_per_class():
+    images, labels = small_digits(1)
+    model = quick_model(deskew="auto", augmentation="auto", C="auto").fit(images, labels)
+    assert (model.augmentation_, model.encoder_.deskew, model.svm_.C_) == ("none", None, 10)
+    assert model.encoder_.weights == (1.0, 1.0)
+    assert [row["mean_gain"] for row in model.selection_] == [None] * len(model.selection_)
+
+
+def test_deskew_of_a_model():
+    """Digits that lean and lie anywhere are better deskewed; in noise there is nothing to deskew."""
+    images, labels = small_digits(12, 6)
+    rng, large = np.random.default_rng(0), np.zeros((len(images), 24, 24))
+    for image, canvas in zip(images, large, strict=True):
+        for row, shift in enumerate(rng.integers(0, 9) + np.round(rng.uniform(-0.9, 0.9) * np.arange(8)).astype(int)):
+            start = np.clip(shift, 1, 15)
+            canvas[8 + row, start : start + 8] = image[row]
+    for each, better in ((large, True), (rng.random(large.shape), False)):
+        model = quick_model(deskew="auto", channels=quick_channels("paper")).fit(each, labels)
+        assert (model.encoder_.deskew is not None) == bool(chosen(model.selection_)["deskew"]) == better

@@ -1,0 +1,115 @@
+"""Training data: checked, in an order that does not depend on the caller's, and kept for `extend`."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ddlcn import DDLCNError, DenseSIFT, presets, training_data
+from ddlcn.execution import session
+from ddlcn.training_data import check, joined, recall
+from tests.helpers import assert_same_model, eight_bit, image_files, quick_model
+
+
+def test_order_does_not_depend_on_the_caller(digits):
+    images, labels = digits
+    names, weights = np.array(list("dbac"))[labels], np.arange(48.0)
+    found = check(quick_model(), images, names, weights)
+    assert_array_equal(found.labels, np.sort(names))
+    assert_array_equal(found.classes, list("abcd"))
+    assert_array_equal(found.y, np.repeat(np.arange(4), 12))
+    mixed = np.random.default_rng(0).permutation(48)
+    again = check(quick_model(), list(images[mixed]), names[mixed], weights[mixed])
+    for one, other in zip(found.images, again.images, strict=True):
+        assert_array_equal(one, other)
+    assert_array_equal(again.labels, found.labels)
+    assert_array_equal(again.sample_weight, found.sample_weight)
+    for image, label, weight in zip(found.images, found.labels, found.sample_weight, strict=True):
+        assert_array_equal(images[int(weight)], image)
+        assert names[int(weight)] == label
+
+
+def test_equal_images_of_different_weight(digits):
+    images, labels = np.repeat(digits[0][::6], 2, axis=0), np.repeat(digits[1][::6], 2)
+    weights = np.tile([0.2, 1.0], 8)
+    one, other = (quick_model().fit(images, labels, sample_weight=each) for each in (weights, weights[::-1]))
+    assert_same_model(one, other)
+
+
+def test_object_arrays(digits, tmp_path):
+    """Columns of a data frame."""
+    images, labels = digits
+    paths = np.array(image_files(tmp_path, eight_bit(images)), dtype=object)
+    names = np.array([f"digit {label}" for label in labels], dtype=object)
+    model = quick_model(work_folder=tmp_path / "work").fit(paths, names)
+    assert model.predict(paths[:3]).dtype.kind == "U"
+    with pytest.raises(DDLCNError, match="a label is missing"):
+        quick_model().fit(paths, np.where(labels == 0, np.nan, names))
+
+
+def test_refit_on_other_inputs(digits):
+    images, labels = digits
+    model = quick_model(image_shape=(8, 8)).fit(images.reshape(len(images), -1), labels)
+    assert model.n_features_in_ == 64
+    model.set_params(image_shape=None).fit(images, labels)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_fitted_parts_are_not_the_callers(digits):
+    images, labels = digits
+    channels = list(presets.paper(atoms_per_class=2).channels)
+    model = quick_model(channels=channels).fit(images, labels)
+    before = model.decision_function(images[:5])
+    channels[0].coder.set_params(beta=10.0)
+    assert_array_equal(model.decision_function(images[:5]), before)
+
+
+def test_evidence_of_two_working_sizes(digits):
+    images, labels = digits
+    sift, grid = presets.best(atoms_per_class=2, deeper_atoms=(4,)).channels
+    channels = [sift, grid.with_params(descriptor=DenseSIFT(patch_size=16, step=8, min_side=48), weight=1.0)]
+    evidence = quick_model(channels=channels).fit(images, labels).explain(images[0])
+    assert evidence.map().shape == evidence["sift"].descriptors.shape != evidence["sift_grid"].descriptors.shape
+    assert_allclose(evidence.bias + evidence.map().sum(), evidence.score, atol=1e-5)
+
+
+# -------------------------------------------------------------------------------------------------- extend
+
+
+def test_rows_are_kept_in_the_work_folder(digits, tmp_path):
+    weights = np.random.default_rng(0).random(48)
+    model = quick_model(work_folder=tmp_path, augmentation="flip").fit(*digits, weights)
+    with session(tmp_path) as run:
+        found = recall(run, model.svm_)
+    assert found.features.shape == (96, model.encoder_.n_features)
+    data = check(quick_model(), *digits, weights)
+    assert_array_equal(found.features[:48].toarray(), model.transform(data.images).toarray())
+    assert_array_equal(found.groups, np.tile(np.arange(48), 2))
+    assert_array_equal(found.labels, np.tile(data.labels, 2))
+    assert_array_equal(found.weights, np.tile(data.sample_weight, 2))
+
+
+def test_joined_rows(digits, tmp_path):
+    """Old rows first; copies of new images name the rows of these."""
+    images, labels = digits
+    model = quick_model(work_folder=tmp_path, augmentation="flip").fit(images[:36], labels[:36])
+    data = training_data.check_addition(model, images[36:], labels[36:])
+    with session(tmp_path) as run:
+        found = joined(model, data, run)
+    old = np.tile(np.arange(36), 2)
+    assert_array_equal(found.groups, np.concatenate([old, 72 + np.tile(np.arange(12), 2)]))
+    assert_array_equal(found.labels[72:], 3)
+    flipped = model.transform(data.images[:, :, ::-1]).toarray()
+    assert_allclose(found.features[84:].toarray(), flipped, atol=1e-4)
+
+
+def test_extend_twice_and_after_loading(digits, tmp_path):
+    images, labels = digits
+    model = quick_model(work_folder=tmp_path / "work").fit(images[24:], labels[24:])
+    model.save(tmp_path / "model")
+    model.extend(images[:12], labels[:12]).extend(images[12:24], labels[12:24])
+    assert_array_equal(model.classes_, [0, 1, 2, 3])
+    assert model.score(images, labels) > 0.9
+    loaded = type(model).load(tmp_path / "model").set_params(work_folder=tmp_path / "work")
+    loaded.extend(images[:24], labels[:24])
+    assert_allclose(loaded.decision_function(images), model.decision_function(images), atol=1e-2)
+    assert loaded.n_train_ == model.n_train_ == 48
