@@ -12,13 +12,14 @@ os.environ.setdefault("DDLCN_DATA", str(HERE.parents[1] / "shared" / "data"))  #
 project, author, release = "ddlcn", "The ddlcn developers", metadata.version("ddlcn")
 copyright = "The ddlcn developers, BSD 3-Clause licence"
 extensions = [
+    "page_examples",
     "myst_parser",
     "sphinx.ext.autodoc",
     "numpydoc",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
-    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "gallery",
     "reference",
 ]
 exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
@@ -60,5 +61,5 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
-    "min_reported_time": 1e9,  # the machine that builds is no benchmark
+    "min_reported_time": 1e9,  # times of this machine are no benchmark
 }

@@ -2,8 +2,8 @@
 First model: handwritten digits
 ===============================
 
-Ten images of each digit to learn from, 1,697 others to be asked about, all 8 × 8 pixels and all part of
-scikit-learn: nothing is downloaded.
+Train on ten images of each digit and test on 1,697 others. The images have 8 × 8 pixels and are part of
+scikit-learn, so nothing is downloaded.
 """
 
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from ddlcn import DDLCNClassifier, ImageSet
+from ddlcn.description import selection_sentences
 from ddlcn.evaluation import evaluate
 from ddlcn.report import save_figure
 
@@ -21,33 +22,40 @@ digits = load_digits()
 train, test = ImageSet.of(digits.images, digits.target).split(per_class=10, seed=0)
 
 model = DDLCNClassifier().fit(train.images, train.labels)
-print(f"{model.score(test.images, test.labels):.1%} of {len(test)} digits, from {len(train)} examples")
+print(f"accuracy {model.score(test.images, test.labels):.1%} on {len(test)} digits, from {len(train)} training images")
 
 # %%
-# Where the time went, in seconds, and what the cross-validation chose:
+# What it decided
+# ---------------
+# Settings were chosen on held-out training images. ``selection_`` has the numbers; here they are in words:
 
-print({stage: round(seconds, 2) for stage, seconds in model.timings_.items()}, "C =", model.svm_.C_)
+print("\n".join(selection_sentences(model.selection_)))
 
 # %%
-# How sure it is
+# Seconds by stage of training:
+
+print({stage: round(seconds, 2) for stage, seconds in model.timings_.items()})
+
+# %%
+# How good it is
 # --------------
-# Probabilities are calibrated on held-out training images. An evaluation holds them beside the truth:
-# accuracy with its 95 % interval, and what was taken for what.
+# An evaluation compares predictions with the true labels: accuracy with its 95 % interval, and the most
+# frequent mistakes.
 
 tested = evaluate(model, test.images, test.labels)
 print("accuracy between {:.1%} and {:.1%}".format(*tested.interval))
 for truth, predicted, times in tested.most_confused(3):
-    print(f"{truth} taken for {predicted}: {times} times")
+    print(f"{truth} classified as {predicted}: {times} times")
 
 # %%
-# The mistakes it was surest of, with the answer and its probability:
+# The mistakes with the highest probability:
 
-sure = tested.probabilities.max(axis=1)
+highest = tested.probabilities.max(axis=1)
 wrong = np.flatnonzero(tested.predicted != tested.truth)
 figure, axes = plt.subplots(1, 6, figsize=(10, 2.2), layout="constrained")
-for axis, i in zip(axes, wrong[np.argsort(-sure[wrong])], strict=False):
+for axis, i in zip(axes, wrong[np.argsort(-highest[wrong])], strict=False):
     axis.imshow(test.images[i], cmap="gray_r")
-    axis.set_title(f"{test.labels[i]} as {tested.classes[tested.predicted[i]]}, {sure[i]:.0%}", fontsize=11)
+    axis.set_title(f"{test.labels[i]} as {tested.classes[tested.predicted[i]]}, {highest[i]:.0%}", fontsize=11)
 for axis in axes:
     axis.set_axis_off()
 save_figure(figure, "digits-mistakes.png")
@@ -55,12 +63,12 @@ save_figure(figure, "digits-mistakes.png")
 # %%
 # One file
 # --------
-# A model is one safe file; what it answers after a round trip is what it answered before.
+# A model is one safe file. A loaded model gives the same scores as the saved one.
 
-with TemporaryDirectory() as home:
-    file = Path(home, "digits.ddlcn")
+with TemporaryDirectory() as folder:
+    file = Path(folder, "digits.ddlcn")
     model.save(file)
-    again = DDLCNClassifier.load(file)
+    loaded = DDLCNClassifier.load(file)
     print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB")
 few = test.images[:50]
-print("the same scores:", (again.decision_function(few) == model.decision_function(few)).all())
+print("the same scores:", (loaded.decision_function(few) == model.decision_function(few)).all())

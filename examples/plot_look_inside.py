@@ -1,9 +1,9 @@
 """
-Look inside: atoms and evidence
+Look inside: evidence and atoms
 ===============================
 
-A score is a sum over the patches of the image, plus a bias: nothing is approximated, so one can look at the
-terms.
+The score of a class is a sum over the patches of the image, plus a bias. Nothing is approximated, so you
+can look at each term.
 """
 
 from sklearn.datasets import load_digits
@@ -16,46 +16,46 @@ train, test = ImageSet.of(digits.images, digits.target).split(per_class=30, seed
 model = DDLCNClassifier(atoms_per_class=10).fit(train.images, train.labels)
 
 # %%
-# Why this answer?
-# ----------------
-# Red speaks for a class, blue against it. The answer is on the left, the runner-up on the right, on one
-# scale; below are the atoms that matter most, each beside the patches that fired it.
+# Why this label?
+# ---------------
+# Red is evidence for a class, blue against it. The predicted class is in the middle, the second class on
+# the right, on the same scale. Below are the atoms with the largest shares, each with its patches in the
+# image.
 
 image = test.images[16]
 save_figure(draw_explanation(model, image), "look-inside-why.png")
 
 # %%
-# The same numbers in Python. Shares of patches and the bias add up to the score that the SVM gives:
+# The same in numbers. What the channels add, and the bias, is the score of the SVM:
 
 evidence = model.explain(image)
 score = model.decision_function([image])[0].max()
-print(f"label {evidence.label}")
-print(f"patches {evidence.patches.sum():+.6f}  bias {evidence.bias:+.6f}  sum {evidence.score:+.6f}")
-print(f"what the SVM says: {score:+.6f}")
+for channel in evidence.channels:
+    print(f"{channel.name} {channel.total:+.6f}")
+print(f"bias {evidence.bias:+.6f}, sum {evidence.score:+.6f}, score of the SVM {score:+.6f}")
 
 # %%
-# Any class can be asked about, as in "why not an 8?":
+# You can ask for any class, as in "why not an 8?":
 
-doubt = model.explain(image, label="8")
-strongest = abs(doubt.patches).argmax()
-y, x = doubt.descriptors.positions[strongest]
-print(f"8 scores {doubt.score:+.3f}; most of all by the patch around row {y:.0f}, column {x:.0f}")
+other = model.explain(image, label="8")
+sift = other["sift"]
+strongest = abs(sift.shares.sum(axis=1)).argmax()
+y, x = sift.descriptors.positions[strongest]
+print(f"8 has the score {other.score:+.3f}; the patch with the largest share is around row {y:.0f}, column {x:.0f}")
 
 # %%
-# What the dictionaries hold
-# --------------------------
-# An atom is a mean patch in terms of edges: strokes show where its gradients are strong. Beside each are
-# the training patches nearest to it; the second layer's atoms stand beside the first-layer atoms that share
-# them.
+# What the dictionaries have learnt
+# ---------------------------------
+# Strokes show where the gradients of an atom are strong. Beside each atom are the training patches nearest
+# to it. Atoms of the second layer are beside the first-layer atoms that use them.
 
 save_figure(draw_atoms(model, train.images, most=24), "look-inside-atoms.png")
 
 # %%
 # What depth does
 # ---------------
-# In the paper's formula a deeper layer gives each first-layer atom two weights, one for its largest code in
-# a cell and one for its smallest. Here they are, least and greatest; the proof is on the page about the
-# collapse.
+# In the paper's formula a deeper layer gives each first-layer atom two weights: one for its largest code in
+# a cell, one for its smallest. The page about the collapse has the proof.
 
-for name, weights in zip(("maxima", "minima"), model.network_.weights, strict=True):
+for name, weights in zip(("maxima", "minima"), model.encoder_["sift"].depth_weights, strict=True):
     print(f"{name}: {weights.min():.2f} to {weights.max():.2f} over {len(weights)} atoms")

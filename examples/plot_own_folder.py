@@ -2,8 +2,8 @@
 Your own folder of images
 =========================
 
-A folder of images for each class is all it takes. Here the folder is made up: crosses, rings and stripes,
-drawn with a wobble and under noise. Put the path of your own in its place.
+Put the images of each class in a folder of its own. Here the folder is made by the script: crosses, rings
+and stripes, slightly rotated and with noise. Use the path of your own folder instead.
 """
 
 import shlex
@@ -34,8 +34,8 @@ def draw(kind):
     if kind == "stripes":
         for offset in (-r, 0, r):
             pen.line([x + offset, y - r, x + offset, y + r], fill=200, width=5)
-    turned = picture.rotate(rng.uniform(-15, 15), fillcolor=60)
-    noisy = np.asarray(turned) + rng.normal(0, 12, (64, 64))
+    rotated = picture.rotate(rng.uniform(-15, 15), fillcolor=60)
+    noisy = np.asarray(rotated) + rng.normal(0, 12, (64, 64))
     return Image.fromarray(noisy.clip(0, 255).astype(np.uint8))
 
 
@@ -48,11 +48,11 @@ for kind in ("cross", "ring", "stripes"):
 # %%
 # On the command line
 # -------------------
-# Eight images of each class train, the others test. The broken file is skipped and told of.
+# Train on eight images per class and test on the others. The broken file is skipped and listed.
 
 
 def run(command):
-    """Run a command, and show it with what it said."""
+    """Run a command, and print it with its output."""
     words = shlex.split(command)
     done = subprocess.run(words, cwd=home.name, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(f"$ {command}\n{done.stdout}")
@@ -62,7 +62,7 @@ def run(command):
 run("ddlcn train shapes -o shapes.ddlcn --train-per-class 8 --jobs 1")
 
 # %%
-# The model is one file, which can be asked about new images.
+# The model is one file. It classifies new images:
 
 draw("ring").save(Path(home.name, "new.png"))
 run("ddlcn predict shapes.ddlcn new.png --top 3 --format table")
@@ -70,7 +70,7 @@ run("ddlcn predict shapes.ddlcn new.png --top 3 --format table")
 # %%
 # In Python
 # ---------
-# The same from a script; ``load_images`` also takes a CSV manifest, IDX files or an ``.npz``.
+# ``load_images`` also reads a CSV file, IDX files or an ``.npz`` file.
 
 shapes = load_images(folder)
 print(len(shapes), "images of", ", ".join(shapes.target_names))
@@ -79,11 +79,10 @@ for path, reason in shapes.skipped:
 
 train, test = shapes.split(per_class=8, seed=0)
 model = DDLCNClassifier().fit(train.images, train.labels)
-print(f"{model.score(test.images, test.labels):.1%} of {len(test)} images")
+print(f"accuracy {model.score(test.images, test.labels):.1%} on {len(test)} images")
 
 # %%
-# And why it answers as it does, as a picture. On the command line:
-# ``ddlcn explain shapes.ddlcn new.png -o why.png``.
+# Why did an image get its label? On the command line: ``ddlcn explain shapes.ddlcn new.png -o why.png``.
 
 save_figure(draw_explanation(model, Path(home.name, "new.png")), "own-folder-why.png")
 home.cleanup()

@@ -1,5 +1,6 @@
-"""What the gallery of examples shows, and in which order."""
+"""The gallery of examples: its order, its pictures, and links to it."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -17,7 +18,18 @@ def reading_order(name):
 def pictures(block, variables, conf):
     """The pictures that an example has just written beside itself become those of its page."""
     written = sorted(Path(variables["src_file"]).parent.glob("*.png"), key=lambda file: file.stat().st_mtime)
-    homes = [next(variables["image_path_iterator"]) for _ in written]
-    for file, home in zip(written, homes, strict=True):
-        shutil.move(file, home)
-    return figure_rst(homes, conf["src_dir"])
+    places = [next(variables["image_path_iterator"]) for _ in written]
+    for file, place in zip(written, places, strict=True):
+        shutil.move(file, place)
+    return figure_rst(places, conf["src_dir"])
+
+
+def link_gallery(app, page, content):
+    """Links to scripts, which a code host can follow, lead to their pages in the gallery here."""
+    content[0] = re.sub(r"\((?:\.\./)+examples/(plot_\w+)\.py\)", r"(/gallery/\1.rst)", content[0])
+
+
+def setup(app):
+    """Register the rule for links."""
+    app.connect("source-read", link_gallery)
+    return {"parallel_read_safe": True}

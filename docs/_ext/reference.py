@@ -1,4 +1,4 @@
-"""Reference from the code itself: commands, methods, and docstrings as they were typed."""
+"""Reference pages made from the code: commands, methods, docstrings."""
 
 import re
 from functools import reduce
@@ -7,9 +7,9 @@ from importlib import import_module
 from sphinx.util.docutils import SphinxDirective
 from typer.main import get_command
 
-from ddlcn.baselines.registry import METHODS
 from ddlcn.cli import GROUPS
 from ddlcn.cli.app import app as typer_app
+from ddlcn_lab.methods.registry import METHODS
 
 PLAIN = (
     (r"TypeAliasForwardRef\('(\w+)'\)", r"\1"),
