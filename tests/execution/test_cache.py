@@ -134,3 +134,10 @@ def test_unusable_addresses(tmp_path, address, line):
     (tmp_path / "file").write_text("")
     with pytest.raises(DDLCNError, match=line), WorkFolder(address.format(tmp_path)).in_use():
         pass
+
+
+def test_big_endian_array(tmp_path):
+    folder, array = WorkFolder(tmp_path / "work"), np.arange(5, dtype=">u2")
+    with folder.in_use():
+        folder.write("entry", array)
+        assert_array_equal(folder.read("entry"), array)

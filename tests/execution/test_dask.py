@@ -12,6 +12,7 @@ from ddlcn.errors import DDLCNError
 from ddlcn.execution import dask, keys, session
 from ddlcn.execution.cache import WorkFolder
 from tests.execution.tasks import Atoms, check_rows, die, fail, logged_rows, rows, scaled, total
+from tests.helpers import quick_model
 
 distributed = pytest.importorskip("distributed")
 CALLS = [(seed,) for seed in range(6)]
@@ -114,6 +115,11 @@ def test_client_without_work_folder(client):
         pass
     with parallel_config("dask"):
         check_rows(run_rows(None))
+
+
+def test_prediction_needs_no_work_folder(client, digits, tmp_path):
+    model = quick_model(work_folder=tmp_path).fit(*digits)
+    assert len(model.predict(digits[0][:2])) == 2
 
 
 def test_folder_that_workers_do_not_share(client):

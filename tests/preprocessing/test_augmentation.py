@@ -83,6 +83,11 @@ def test_number_of_copies(n, affine, elastic):
     assert found == {"none": 0, "affine": affine, "flip": 1, "elastic": elastic}
 
 
+def test_copies_of_added_images():
+    """One image that is added to many gets as many copies as each of these."""
+    assert len(copies("affine", np.array([0]), total=500)[0]) == 4
+
+
 def test_unknown_policy():
     for known in (*POLICIES, "auto"):
         check_policy(known)
