@@ -8,6 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ddlcn.blas import one_blas_thread
+from ddlcn.execution import session
 
 
 def threads():
@@ -41,4 +42,7 @@ def test_blocks_of_many_threads_overlap(before):
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(80))) == [{1}] * 80
+    assert threads() == before
+    with session(n_jobs=2) as run:  # tasks are such blocks
+        assert list(run.map("threads", threads, [()] * 4, "")) == [{1}] * 4
     assert threads() == before

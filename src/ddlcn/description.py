@@ -1,16 +1,13 @@
 """What a fitted model is: as one dict for `ddlcn info --json`, reports and the server, and in plain words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ddlcn.classifier import DDLCNClassifier
+import ddlcn
 
 
-def describe(model: DDLCNClassifier) -> dict[str, Any]:
+def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
     """Return what a fitted model is, in JSON's types.
 
     Parameters

@@ -1,19 +1,15 @@
 """How good a model is on labelled images: accuracy with its interval, recall of classes, confusions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, recall_score
 
+from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
-
-if TYPE_CHECKING:
-    from ddlcn.classifier import DDLCNClassifier
 
 
 class Confusion(NamedTuple):
@@ -75,9 +71,8 @@ class Evaluation:
     @property
     def recall(self) -> np.ndarray:
         """Share of each class's images that were classified correctly; NaN for a class without images."""
-        counts = self.confusion
-        with np.errstate(invalid="ignore"):
-            return np.diag(counts) / counts.sum(axis=1)
+        labels = np.arange(len(self.classes))
+        return recall_score(self.truth, self.predicted, labels=labels, average=None, zero_division=np.nan)
 
     def most_confused(self, n: int = 5) -> list[Confusion]:
         """Return the most frequent mistakes.
@@ -94,12 +89,8 @@ class Evaluation:
         counts = self.confusion
         np.fill_diagonal(counts, 0)
         order = np.argsort(-counts, axis=None, kind="stable")[:n]
-        pairs = (np.unravel_index(i, counts.shape) for i in order)
-        return [
-            Confusion(self.classes[t].item(), self.classes[p].item(), int(counts[t, p]))
-            for t, p in pairs
-            if counts[t, p]
-        ]
+        names, pairs = self.classes.tolist(), (np.unravel_index(i, counts.shape) for i in order)
+        return [Confusion(names[t], names[p], int(counts[t, p])) for t, p in pairs if counts[t, p]]
 
 
 def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluation:
@@ -124,11 +115,9 @@ def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluat
     """
     numbers = {str(name): number for number, name in enumerate(model.classes_)}
     if unknown := sorted(set(map(str, labels)) - set(numbers)):
-        raise DDLCNError(
-            f"{unknown[0]!r} is not a class of this model, which was trained on "
-            f"{', '.join(map(str, model.classes_[:5]))}{', …' if len(model.classes_) > 5 else ''}: "
-            "remove its images, or extend the model"
-        )
+        known = f"{', '.join([*numbers][:5])}{', …' if len(numbers) > 5 else ''}"
+        what = f"{unknown[0]!r} is not a class of this model, which was trained on {known}"
+        raise DDLCNError(f"{what}: remove its images, or extend the model")
     truth = np.array([numbers[str(label)] for label in labels])
     start = perf_counter()
     probabilities = model.predict_proba(images)

@@ -3,8 +3,6 @@
 With a work folder the rows that an SVM was trained on are kept there, so that images can be added later.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,9 +74,8 @@ def check(
     classes = np.unique(labels)
     if len(classes) < min_classes:
         raise DDLCNError(f"only one class ({classes[0]!s}): a classifier needs at least 2 classes")
-    weights = _check_sample_weight(
-        sample_weight, np.empty((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
-    )
+    like = np.empty((len(labels), 1))
+    weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
     images = absolute(images)
     order = canonical_order(images, np.unique(labels, return_inverse=True)[1], weights)
     return TrainingData(take(images, order), labels[order], weights[order])
@@ -106,10 +103,8 @@ def reshaped(matrix: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
     try:
         return matrix.reshape(len(matrix), *image_shape)
     except (ValueError, TypeError):
-        raise DDLCNError(
-            f"image_shape={image_shape} does not fit rows of {matrix.shape[1]} pixels: "
-            "give (height, width) whose product is that"
-        ) from None
+        what = f"image_shape={image_shape} does not fit rows of {matrix.shape[1]} pixels"
+        raise DDLCNError(f"{what}: give (height, width) whose product is that") from None
 
 
 def train(svm: LinearSVM, rows: TrainingRows, run: Any) -> LinearSVM:
@@ -128,10 +123,10 @@ def train(svm: LinearSVM, rows: TrainingRows, run: Any) -> LinearSVM:
 
 def recall(run: Any, svm: LinearSVM) -> TrainingRows:
     """Return what an SVM was trained on."""
-    name, n_columns = _name(svm), svm.n_features_in_
-    facts = run.load(name)
-
-    features = run.assemble((run.read(f"{name}-{part}") for part in range(int(facts["parts"][0]))), n_columns)
+    name = _name(svm)
+    facts = run.read(name)
+    parts = (run.read(f"{name}-{part}") for part in range(int(facts["parts"][0])))
+    features = run.assemble(parts, svm.n_features_in_)
     return TrainingRows(features, svm.classes_[facts["targets"]], facts["weights"], facts["groups"])
 
 

@@ -6,18 +6,12 @@ from ddlcn import DDLCNError, LLCCoder, LocalityCoder
 from ddlcn.cli.channels import build_channels
 
 
-def test_no_option_keeps_the_preset() -> None:
-    assert build_channels("best", atoms_per_class=3) is None
-
-
-def test_weights_and_dictionary() -> None:
+def test_channels() -> None:
+    assert build_channels("best", atoms_per_class=3) is None  # the preset's
+    assert [channel.name for channel in build_channels("best", {"sift": None})] == ["sift"]
     sift, grid = build_channels("best", {"sift": None, "sift_grid": 0.5}, images_per_class=7, deeper_atoms=(8,))
     assert (sift.name, sift.weight, grid.name, grid.weight) == ("sift", 1.0, "sift_grid", 0.5)
     assert (sift.dictionary.images_per_class, sift.dictionary.deeper_atoms) == (7, (8,))
-
-
-def test_unnamed_channels_are_left_out() -> None:
-    assert [channel.name for channel in build_channels("best", {"sift": None})] == ["sift"]
 
 
 def test_coders() -> None:

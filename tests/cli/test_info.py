@@ -14,9 +14,3 @@ def test_json(run: Run, model: Path) -> None:
     assert (facts["classes"], facts["atoms"]) == (list(LABELS), {"sift": [6, 4]})
     assert (facts["n_train"], facts["bytes"], facts["format"]) == (18, model.stat().st_size, read_format(model))
     assert (facts["augmentation"], facts["C"]) == ("none", 1.0)
-
-
-def test_text(run: Run, model: Path) -> None:
-    shown = " ".join(run("info", model).out.split())  # lines are folded
-    for text in (*LABELS, "18 images", "sift.coder LocalityCoder(beta=0.01, n_neighbors=3)", "sift.atoms 6 + 4"):
-        assert text in shown

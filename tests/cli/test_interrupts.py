@@ -79,11 +79,3 @@ def test_explained_failures_are_unchanged(error: Exception) -> None:
     with pytest.raises(type(error)) as told:
         fail_after(interrupted, error)
     assert told.value is error
-
-
-def test_ignored_interrupt_without_failure() -> None:
-    done = False
-    with interruptible():
-        interrupted()
-        done = True
-    assert done

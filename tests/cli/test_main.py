@@ -6,12 +6,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import ddlcn
 from ddlcn import DDLCNClassifier
 from tests.cli.conftest import QUICK, Run
+from tests.helpers import run_python
 
 LEARN, USE = ("demo", "train", "extend", "evaluate"), ("predict", "explain", "atoms", "info", "serve")
 COMMANDS = (*LEARN, *USE, "bench", "bench-report")
@@ -41,23 +43,15 @@ def test_help_imports_nothing_heavy() -> None:
         heavy = {"numpy", "scipy", "numba", "sklearn", "matplotlib", "PIL", "joblib", "jinja2"}
         assert not heavy & set(sys.modules), heavy & set(sys.modules)
     """
-    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+    run_python(script)
 
 
-def test_help_lists_commands(run: Run) -> None:
+def test_help_and_version(run: Run) -> None:
     shown = run("--help").out
     assert run().out == run("-h").out == shown
     assert set(re.findall(r"^│ (\S+) ", shown.split("Commands")[1], re.MULTILINE)) == set(COMMANDS)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_command(run: Run, command: str) -> None:
-    ran = run(command, "--help")
-    assert ran.code == 0
-    assert f"ddlcn {command}" in ran.out
-
-
-def test_version(run: Run) -> None:
+    for command in COMMANDS:
+        assert f"ddlcn {command}" in run(command, "--help").out
     assert run("--version").out == f"ddlcn {ddlcn.__version__}\n"
 
 
@@ -73,12 +67,14 @@ def test_unreadable_image(refused, data: Path) -> None:
 
 
 def test_disk_full_while_saving(refused, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     wanted = r"can't write to .*m.ddlcn.work' \(No space left on device\): free some space"
     assert re.search(wanted, refused(data))
+
+
+def test_out_of_memory(refused, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DDLCNClassifier, "fit", Mock(side_effect=MemoryError))
+    assert "out of memory; use fewer --jobs" in refused(data)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -88,14 +84,6 @@ def test_disk_full_for_standard_output(model: Path) -> None:
         ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == 2
     assert re.fullmatch(r"ddlcn: .*\(No space left on device\); check .*\n", ran.stderr)
-
-
-def test_out_of_memory(refused, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def greedy(*_: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(DDLCNClassifier, "fit", greedy)
-    assert "out of memory; use fewer --jobs" in refused(data)
 
 
 def test_control_characters_in_errors(run: Run) -> None:

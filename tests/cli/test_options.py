@@ -11,6 +11,8 @@ from ddlcn.preprocessing.augmentation import POLICIES
 from ddlcn.presets import PRESETS
 from tests.cli.conftest import QUICK, Run
 
+BAD_VALUES = ("--jobs 0", "--seed -1", "--coder zip", "--preset zip", "--deskew cv", "--beta -1")
+BAD_VALUES += ("--augmentation bent", "--class-weight some")
 BAD_CHANNELS = ("sift,", "sift,sift", "sift=", "sift=0", "sift=nan", "sift=inf", "=1")
 
 
@@ -27,13 +29,7 @@ def test_choices_are_the_packages() -> None:
         ("train", "Missing argument 'DATA'; see ddlcn train --help"),
         ("train data", "Missing option '--output'"),
         ("predict m", "Missing argument 'IMAGES...'"),
-        ("train data -o m --jobs 0", "--jobs"),
-        ("train data -o m --seed -1", "--seed"),
-        ("train data -o m --coder zip", "--coder"),
-        ("train data -o m --preset zip", "--preset"),
-        ("train data -o m --deskew cv", "--deskew"),
-        ("train data -o m --augmentation bent", "--augmentation"),
-        ("train data -o m --class-weight some", "--class-weight"),
+        *((f"train data -o m {option}", option.split()[0]) for option in BAD_VALUES),
         ("train data -o m -p some", "got 'some'; give a whole number from 1, all or auto"),
         ("train data -o m -q 0", "got '0'; give a whole number from 1, or auto"),
         ("train data -o m -t 1.5", "got '1.5'; give a whole number from 1, or a fraction"),
@@ -44,7 +40,6 @@ def test_choices_are_the_packages() -> None:
         *((f"train data -o m --channels {text}", f"got '{text}'; give names with or without") for text in BAD_CHANNELS),
         ("train data -o m --channels color", "preset best has no channel 'color'; choose from sift, sift_grid"),
         ("train data -o m --channels sift_grid", "uses the dictionaries of 'sift': add that channel"),
-        ("train data -o m --beta -1", "--beta"),
         ("train data -o m --beta 1 --coder llc", "--beta is a parameter of the exact coder"),
         ("train data -o m -t 6", "too few for 6 to train and 1 to test; add images or change"),
         ("train data -o m --layers 0", "got '0'; give a whole number from 1"),

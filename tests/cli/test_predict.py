@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,7 +22,7 @@ def stripes(model: Path) -> Path:
     return model.parent / "data"
 
 
-def test_csv(run: Run, model: Path, stripes: Path) -> None:
+def test_csv(run: Run, model: Path, stripes: Path, tmp_path: Path) -> None:
     ran = run("predict", model, stripes, stripes / "level" / "0.png")
     found = rows(ran.out)
     assert (ran.code, ran.err, len(found)) == (0, "", 19)
@@ -33,14 +31,14 @@ def test_csv(run: Run, model: Path, stripes: Path) -> None:
     classifier = DDLCNClassifier.load(model)
     assert [row["label"] for row in found] == classifier.predict(paths).tolist()
     expected = classifier.predict_proba(paths).max(axis=1)
+    assert run("predict", model, stripes, stripes / "level" / "0.png", "-o", tmp_path / "labels.csv").out == ""
+    assert (tmp_path / "labels.csv").read_text() == ran.out
     assert [float(row["probability"]) for row in found] == pytest.approx(expected, abs=1e-6)
 
 
 def test_json_lines(run: Run, model: Path, stripes: Path) -> None:
-    found = [
-        json.loads(line) for line in run("predict", model, stripes, "--format", "jsonl", "--top", 9).out.splitlines()
-    ]
-    for row in found:
+    for line in run("predict", model, stripes, "--format", "jsonl", "--top", 9).out.splitlines():
+        row = json.loads(line)
         assert {row["label"], row["label_2"], row["label_3"]} == set(LABELS)
         assert row["probability"] >= row["probability_2"] >= row["probability_3"]
         assert row["error"] is None
@@ -60,22 +58,10 @@ def test_many_images(run: Run, model: Path, stripes: Path, form: Format) -> None
     assert many == lines[:head] + 8 * lines[head:]
 
 
-def test_standard_input(model: Path, stripes: Path) -> None:
+def test_standard_input(run: Run, model: Path, stripes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = "".join(f"{path}\n" for path in sorted(stripes.glob("level/*")))
-    ran = subprocess.run(
-        [sys.executable, "-m", "ddlcn", "predict", str(model), "-"],
-        input=listed,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert [row["path"] for row in rows(ran.stdout)] == listed.split()
-
-
-def test_output_file(run: Run, model: Path, stripes: Path, tmp_path: Path) -> None:
-    ran = run("predict", model, stripes, "-o", tmp_path / "labels.csv")
-    assert (ran.code, ran.out) == (0, "")
-    assert len(rows((tmp_path / "labels.csv").read_text())) == 18
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(listed.encode())))
+    assert [row["path"] for row in rows(run("predict", model, "-").out)] == listed.split()
 
 
 def test_broken_images(run: Run, model: Path, stripes: Path, tmp_path: Path) -> None:

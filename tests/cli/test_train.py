@@ -73,9 +73,11 @@ def test_selection_is_told(run: Run, data: Path, tmp_path: Path) -> None:
     selection = run("info", tmp_path / "m", "--json").json["selection"]
     assert {row["setting"] for row in selection} == {"deskew", "weight of sift_grid", "augmentation", "C"}
     page = (tmp_path / "r" / "index.html").read_text("utf-8")
+    shown = " ".join(run("info", tmp_path / "m").out.split())  # lines are folded
+    assert all(text in shown for text in (*LABELS, "12 images", "sift.coder LocalityCoder(beta="))
     for sentence in selection_sentences(selection):
         assert sentence in trained.out
-        assert sentence in " ".join(run("info", tmp_path / "m").out.split())  # lines are folded
+        assert sentence in shown
         assert f"<li>{sentence}</li>" in page
 
 

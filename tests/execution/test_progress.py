@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlcn.execution.progress import Stopwatch, listen, progress_bars, track
+from ddlcn.execution.progress import listen, progress_bars, track
 
 
 def test_listeners_are_told_of_each_step():
@@ -28,13 +28,3 @@ def test_bars_on_terminals(monkeypatch, capsys, terminal, wanted, shown):
     found = capsys.readouterr()
     assert ("[red]Stage" in found.err) == shown
     assert found.out == ""
-
-
-def test_stopwatch_adds():
-    watch = Stopwatch(a=1.0)
-    with watch.time("a"):
-        pass
-    with pytest.raises(KeyboardInterrupt), watch.time("b"):
-        raise KeyboardInterrupt
-    assert list(watch) == ["a", "b"]
-    assert watch["a"] > 1 > watch["b"] > 0

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
-from threadpoolctl import threadpool_info
 
 from ddlcn.errors import DDLCNError
 from ddlcn.execution import session
 from ddlcn.execution.cache import EntryError, WorkFolder
-from ddlcn.execution.progress import listen
 from tests.execution.tasks import check_rows, fail, logged_rows, rows
 
 CALLS = [(seed,) for seed in range(6)]
@@ -63,65 +61,29 @@ def test_nothing_is_stored_without_a_work_folder(tmp_path, monkeypatch):
         run.save("facts", {"a": np.arange(2)})
         assert not run.keeps
         with pytest.raises(DDLCNError, match="needs the work folder"):
-            run.load("facts")
+            run.read("facts")
     assert os.listdir(tmp_path) == []
-
-
-def test_results_come_in_turn(work, log):
-    with session(work) as run:
-        results = run.map("rows", logged_rows, [(seed, str(log)) for seed in range(4)], "Rows")
-        assert log.read_text() == ""
-        next(results)
-        assert log.read_text() == "0\n"
-        assert len(list(results)) == 3
 
 
 def test_work_is_done_once(work, log):
     for seeds in ([0, 1, 1, 2], range(6), range(6)):
-        with session(work, n_jobs=2) as run:
+        with session(work, n_jobs=2) as run, run.time("rows"):
             check_rows(run_rows(run, [(seed, str(log)) for seed in seeds], logged_rows), seeds)
+        assert list(run.timings) == ["rows"]
     assert sorted(log.read_text().split()) == list("012345")
 
 
-def test_one_blas_thread_in_tasks():
-    def threads():
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
-
-    before = threads()
-    with session(n_jobs=2) as run:
-        assert list(run.map("threads", threads, [()] * 4, "")) == [{1}] * 4
-    assert threads() == before
-
-
-def test_progress_and_timings(work):
-    told = []
-    with listen(lambda *each: told.append(each)), session(work) as run, run.time("rows"):
-        run_rows(run, CALLS[:2])
-    assert told == [("Rows", 0, 2), ("Rows", 1, 2), ("Rows", 2, 2)]
-    assert list(run.timings) == ["rows"]
-
-
-def test_verbose(monkeypatch, capsys):
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    with session(verbose=True) as run:
-        run_rows(run)
-    assert "Rows" in capsys.readouterr().err
-
-
-def test_save_and_load(work):
+def test_save_and_read(work):
     with session(work) as run:
         run.save("training", {"y": np.arange(3), "weights": np.ones(3)})
         run.save("part", rows(7))
     with session(work) as run:
-        assert_array_equal(run.load("training")["y"], np.arange(3))
+        assert_array_equal(run.read("training")["y"], np.arange(3))
         check_rows([run.read("part")], [7])
-        with pytest.raises(EntryError, match="has no named arrays"):
-            run.load("part")
         (work / "training.safetensors").write_bytes(b"nonsense")
         for name in ("training", "other"):
             with pytest.raises(EntryError, match=rf"'{name}\.safetensors'.*train again with this work folder"):
-                run.load(name)
+                run.read(name)
 
 
 def test_renamed_entry_is_computed_again(work):
@@ -190,10 +152,3 @@ def test_killed_and_resumed(work, log):
     assert len(log.read_text().split()) - started == 6 - len(done)
     assert all(path.read_bytes() == content for path, content in done.items())
     assert sorted(path.suffix for path in work.iterdir()) == [".lock"] + [".safetensors"] * 6 + [".txt"]
-
-
-def test_two_processes_share_a_folder(work, log):
-    processes = [start(work, log, 0.05) for _ in range(2)]
-    assert [process.wait(timeout=60) for process in processes] == [0, 0]
-    assert len(entries(work)) == 6
-    assert not list(work.glob(".*"))

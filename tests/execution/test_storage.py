@@ -1,7 +1,6 @@
 """Files of a work folder: whole or not at all, locked by who uses them, swept, never another's."""
 
 import os
-import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ddlcn.errors import DDLCNError
-from ddlcn.execution.storage import LocalFolder, RemoteFolder
+from ddlcn.execution.storage import LocalFolder
 
 MARKER = "ddlcn-work-folder.txt"
 HOLD = """
@@ -37,22 +36,6 @@ def other_process(work):
         assert process.stdout.readline()
         yield process
         process.kill()
-
-
-@pytest.mark.parametrize("address", ["{}/work", "file://{}/work", "memory://storage"])
-def test_write_and_read(tmp_path, address):
-    path = address.format(tmp_path)
-    folder = RemoteFolder(path) if "://" in path else LocalFolder(path)
-    assert folder.names() == []
-    with folder.in_use():
-        folder.write("a", b"one")
-        pickle.loads(pickle.dumps(folder)).write("a", b"two")  # as a worker does
-        assert folder.has("a")
-        assert folder.read("a") == b"two"
-        assert [name for name in folder.names() if not name.endswith((".lock", ".txt"))] == ["a"]
-        assert not folder.has("b")
-        with pytest.raises(FileNotFoundError):
-            folder.read("b")
 
 
 def test_foreign_folder(tmp_path):

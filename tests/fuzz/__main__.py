@@ -14,6 +14,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ddlcn import kernels
@@ -27,13 +28,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--found", type=Path, default=Path("fuzz-found"))
-    parser.add_argument("--plain", action="store_true", help="without atheris")
     args = parser.parse_args()
     args.found.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         try:
-            if args.plain:
-                raise ModuleNotFoundError
             import atheris
         except ModuleNotFoundError:
             _plain(args, Path(folder))
@@ -50,15 +48,6 @@ def _guided(atheris, args: argparse.Namespace, folder: Path) -> None:
     corpus.mkdir()
     for name, content in mutate.CORPUS[args.kind]().items():
         (corpus / name).write_bytes(content)
-    start, cases, next_word = time.monotonic(), 0, 60.0
-
-    def one(data: bytes) -> None:
-        nonlocal cases, next_word
-        targets.run(args.kind, folder, data)
-        cases += 1
-        if time.monotonic() - start > next_word:
-            _tell(args.kind, cases, start, targets.WORST)
-            next_word += 60
 
     def mutator(data: bytes, size: int, seed: int) -> bytes:
         rng = random.Random(seed)
@@ -67,11 +56,10 @@ def _guided(atheris, args: argparse.Namespace, folder: Path) -> None:
 
     flags = [
         f"-max_total_time={60 * args.minutes:.0f}", f"-seed={args.seed + 1}", "-max_len=20000",
-        "-timeout=120",
-        f"-rss_limit_mb={GIGABYTES * 1024}", f"-artifact_prefix={args.found}/{args.kind}-",
+        "-timeout=120", f"-rss_limit_mb={GIGABYTES * 1024}", f"-artifact_prefix={args.found}/{args.kind}-",
         "-print_final_stats=1", "-verbosity=0", str(corpus),
     ]  # fmt: skip
-    atheris.Setup([sys.argv[0], *flags], one, custom_mutator=mutator)
+    atheris.Setup([sys.argv[0], *flags], _reader(targets, args.kind, folder), custom_mutator=mutator)
     atheris.Fuzz()  # ends the process
 
 
@@ -80,22 +68,30 @@ def _plain(args: argparse.Namespace, folder: Path) -> None:
 
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + (GIGABYTES << 30), -1))
-    rng, corpus = random.Random(args.seed), list(mutate.CORPUS[args.kind]().values())
-    start, cases = time.monotonic(), 0
-    while time.monotonic() - start < 60 * args.minutes:
-        data = mutate.mutate(args.kind, rng.choice(corpus), rng)
+    rng, corpus, read = random.Random(args.seed), mutate.CORPUS[args.kind](), _reader(targets, args.kind, folder)
+    end = time.monotonic() + 60 * args.minutes
+    while time.monotonic() < end:
+        data = mutate.mutate(args.kind, rng.choice(list(corpus.values())), rng)
         try:
-            targets.run(args.kind, folder, data)
+            read(data)
         except BaseException:
-            (args.found / f"{args.kind}-{cases}").write_bytes(data)
+            (args.found / args.kind).write_bytes(data)
             raise
-        cases += 1
-    _tell(args.kind, cases, start, targets.WORST)
+    print(args.kind, json.dumps(targets.WORST), file=sys.stderr)
 
 
-def _tell(kind: str, cases: int, start: float, worst: dict) -> None:
-    facts = {"kind": kind, "cases": cases, "minutes": round((time.monotonic() - start) / 60, 1), "worst": worst}
-    print(json.dumps(facts), file=sys.stderr, flush=True)
+def _reader(targets, kind: str, folder: Path) -> Callable[[bytes], None]:
+    """Reads a case, and tells what was seen every minute."""
+    told = time.monotonic()
+
+    def read(data: bytes) -> None:
+        nonlocal told
+        targets.run(kind, folder, data)
+        if time.monotonic() > told + 60:
+            told = time.monotonic()
+            print(kind, json.dumps(targets.WORST), file=sys.stderr, flush=True)
+
+    return read
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image, ImageFile
 
 from ddlcn.errors import ImageError
-from ddlcn.images import MAX_PIXELS, check_image, decode_file, read_colour, read_grey, value_range
+from ddlcn.images import check_image, decode_file, read_colour, read_grey, value_range
 
 RGB = np.random.default_rng(0).integers(0, 256, (12, 9, 3), dtype=np.uint8)
 LUMA = (RGB / 255) @ [0.299, 0.587, 0.114]
@@ -24,6 +24,12 @@ LUMA = (RGB / 255) @ [0.299, 0.587, 0.114]
 def saved(path: Path, image: Image.Image, **options) -> Path:
     image.save(path, **options)
     return path
+
+
+def with_orientation(path: Path, image: Image.Image, number: int) -> Path:
+    exif = Image.Exif()
+    exif[0x0112] = number
+    return saved(path, image, exif=exif)
 
 
 def tiff(dtype: str, pixels: np.ndarray, sample_format: int) -> bytes:
@@ -37,23 +43,30 @@ def tiff(dtype: str, pixels: np.ndarray, sample_format: int) -> bytes:
     return head + body + struct.pack(end + "H", len(tags)) + entries + bytes(4)
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.bmp", "a.tif", "a.ppm", "a.webp"])
-def test_rgb_file_is_weighed_without_rounding(tmp_path, name):
-    grey = read_grey(saved(tmp_path / name, Image.fromarray(RGB), lossless=True))
-    assert grey.dtype == np.float32
-    assert grey.flags.c_contiguous
-    np.testing.assert_allclose(grey, LUMA, atol=1e-6)
-    assert check_image(tmp_path / name) is None
+FILES = [("1", "a.png"), ("L", "a.png"), ("RGBA", "a.png"), ("P", "a.png")]
+FILES += [("RGB", name) for name in ("a.png", "a.bmp", "a.tif", "a.ppm", "a.webp")]
+
+
+@pytest.mark.parametrize(("mode", "name"), FILES)
+def test_colours_are_weighed_without_rounding(tmp_path, monkeypatch, mode, name):
+    """Also more pixels than are weighed at a time, and than Pillow's own limit, which plays no part."""
+    pixels = np.random.default_rng(0).integers(0, 256, (300, 400, 3), dtype=np.uint8)
+    image = Image.fromarray(pixels).convert(mode)
+    path = saved(tmp_path / name, image, lossless=True)
+    assert check_image(path) is None
+    if name == "a.png":  # Pillow checks TIFF and WebP once more
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
+    grey = read_grey(path)
+    assert (grey.dtype, grey.flags.c_contiguous) == (np.float32, True)
+    np.testing.assert_allclose(grey, (np.asarray(image.convert("RGB")) / 255) @ [0.299, 0.587, 0.114], atol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("mode", "name", "tolerance"),
     [
-        ("1", "a.png", 0.51),
         ("L", "a.pgm", 0.004),
         ("LA", "a.png", 0.004),
         ("P", "a.gif", 0.1),
-        ("RGBA", "a.png", 1e-6),
         ("CMYK", "a.tif", 0.01),
         ("YCbCr", "a.tif", 0.01),
         ("L", "a.jpg", 0.03),
@@ -68,12 +81,6 @@ def test_every_mode_is_the_same_grey(tmp_path, mode, name, tolerance):
     np.testing.assert_allclose(grey, np.asarray(ramp)[..., 0] / 255, atol=tolerance)
 
 
-def test_lab(tmp_path):
-    white, black = (saved(tmp_path / f"{i}.tif", Image.new("LAB", (2, 2), (i, 128, 128))) for i in (255, 0))
-    assert read_grey(white).min() > 0.99
-    assert read_grey(black).max() < 0.01
-
-
 @pytest.mark.parametrize("dtype", ["<u2", ">u2"])
 def test_16_bit(tmp_path, dtype):
     pixels = np.array([[0, 256, 65535], [1, 32768, 77]])
@@ -85,18 +92,20 @@ def test_16_bit(tmp_path, dtype):
     assert read_grey(pixels.astype(dtype)).tolist() == read_grey(tmp_path / "a.png").tolist()
 
 
+def test_lab_signed_and_nan_files(tmp_path):
+    white, black = (saved(tmp_path / f"{i}.tif", Image.new("LAB", (2, 2), (i, 128, 128))) for i in (255, 0))
+    assert read_grey(white).min() > 0.99 > 0.01 > read_grey(black).max()
+    (tmp_path / "signed.tif").write_bytes(tiff("<i4", np.array([[-65535, 0, 65535]]), 2))
+    np.testing.assert_allclose(read_grey(tmp_path / "signed.tif"), [[0, 0.5, 1]])
+    (tmp_path / "nan.tif").write_bytes(tiff("<f4", np.array([[0, np.nan]]), 3))
+    assert "NaN or infinite pixels" in (check_image(tmp_path / "nan.tif") or "")
+
+
 @pytest.mark.parametrize("white", [1, 255, 65535, 1e6])
 def test_float_file_has_the_least_scale_that_holds_it(tmp_path, white):
     pixels = np.array([[0.0, 0.25], [0.5, 1.0]])
     (tmp_path / "a.tif").write_bytes(tiff("<f4", pixels * white, 3))
     np.testing.assert_allclose(read_grey(tmp_path / "a.tif"), pixels, atol=1e-6)
-
-
-def test_signed_and_nan_files(tmp_path):
-    (tmp_path / "signed.tif").write_bytes(tiff("<i4", np.array([[-65535, 0, 65535]]), 2))
-    np.testing.assert_allclose(read_grey(tmp_path / "signed.tif"), [[0, 0.5, 1]])
-    (tmp_path / "nan.tif").write_bytes(tiff("<f4", np.array([[0, np.nan]]), 3))
-    assert "NaN or infinite pixels" in (check_image(tmp_path / "nan.tif") or "")
 
 
 def test_transparency_is_laid_over_white(tmp_path):
@@ -114,15 +123,13 @@ def test_transparency_is_laid_over_white(tmp_path):
     assert read_grey(saved(tmp_path / "f.png", deep, transparency=7)).tolist() == [[1, 0]]
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tif", "a.webp"])
-def test_exif_turns_the_image_upright(tmp_path, name):
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    path = saved(tmp_path / name, Image.linear_gradient("L").resize((32, 16)), exif=exif)
-    grey = read_grey(path)
-    assert grey.shape == (32, 16)
-    assert grey[:, 0].min() > 0.8  # what was at the bottom is at the left
-    assert grey[:, -1].max() < 0.2
+@pytest.mark.parametrize("turn", [*range(10), 255, 65535])
+@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.tif", "a.webp"])
+def test_orientations(tmp_path, turn, name):
+    grey = read_grey(with_orientation(tmp_path / name, Image.linear_gradient("L").resize((32, 16)), turn))
+    assert grey.shape == ((32, 16) if turn in (5, 6, 7, 8) else (16, 32))
+    if turn == 6:  # what was at the bottom is at the left
+        assert grey[:, 0].min() > 0.8 > 0.2 > grey[:, -1].max()
 
 
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF")
@@ -185,13 +192,6 @@ def test_a_pixel_limit_of_the_callers():
     assert decode_file(io.BytesIO(content), max_pixels=10_000).size == 10_000
 
 
-def test_large_but_allowed_gives_no_warning(tmp_path):
-    """Pillow alone would warn of a decompression bomb from 90 million pixels."""
-    assert (Image.MAX_IMAGE_PIXELS or 0) < MAX_PIXELS
-    (tmp_path / "a.pbm").write_bytes(b"P4 10000 10000\n")
-    assert "truncated" in (check_image(tmp_path / "a.pbm") or "")
-
-
 def test_threads_agree(tmp_path):
     paths = [saved(tmp_path / f"{i}.jpg", Image.fromarray(np.roll(RGB, i))) for i in range(20)]
     with ThreadPoolExecutor(8) as pool:
@@ -234,23 +234,18 @@ def test_value_range_of_nothing_and_of_a_constant():
     assert value_range(np.full((2, 3, 3), 7.0)) == (7, 8)
     with pytest.raises(ImageError, match="image number 1 has NaN"):
         value_range([np.zeros((2, 2)), np.full((2, 2), np.nan)])
+    with pytest.raises(ImageError, match="value_range"):
+        read_grey(np.zeros((2, 2)), value_range=(1, 1))
 
 
 @pytest.mark.parametrize(
     ("array", "word"),
     [
-        (np.zeros(4), "is no image"),
-        (np.zeros((2, 2, 2)), "is no image"),
-        (np.zeros((1, 2, 2, 3)), "is no image"),
+        *((array, "is no image") for array in (np.zeros(4), np.zeros((2, 2, 2)), np.zeros((1, 2, 2, 3)), None)),
+        *((np.array([[value]]), "NaN or infinite pixels") for value in (np.nan, np.inf, 1e300)),
+        *((np.array([[value]]), "no numbers") for value in (1j, "a", None)),
         (np.zeros((0, 3)), "no pixels"),
-        (np.array([[np.nan]]), "NaN or infinite pixels"),
-        (np.array([[np.inf, 0]]), "NaN or infinite pixels"),
-        (np.array([[1e300]]), "NaN or infinite pixels"),
-        (np.array([[1j]]), "no numbers"),
-        (np.array([["a"]]), "no numbers"),
-        (np.array([[None]]), "no numbers"),
         ([[1, 2], [3]], "give a path or an array"),
-        (None, "is no image"),
     ],
 )
 def test_unusable_arrays_are_one_line(array, word):
@@ -259,41 +254,14 @@ def test_unusable_arrays_are_one_line(array, word):
     assert "\n" not in str(caught.value)
 
 
-def test_empty_value_range():
-    with pytest.raises(ImageError, match="value_range"):
-        read_grey(np.zeros((2, 2)), value_range=(1, 1))
-
-
-@pytest.mark.parametrize("mode", ["1", "L", "RGB", "RGBA", "P"])
-def test_many_pixels(tmp_path, monkeypatch, mode):
-    """More than are weighed at a time, and than Pillow's own limit, which plays no part."""
-    pixels = np.random.default_rng(0).integers(0, 256, (300, 400, 3), dtype=np.uint8)
-    image = Image.fromarray(pixels).convert(mode)
-    file = saved(tmp_path / "a.png", image)
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
-    luma = (np.asarray(image.convert("RGB")) / 255) @ [0.299, 0.587, 0.114]
-    np.testing.assert_allclose(read_grey(file), luma, atol=1e-6)
-
-
 def test_colour_is_for_people(tmp_path):
     for name in ("a.png", "a.bmp", "a.tif"):
         np.testing.assert_array_equal(read_colour(saved(tmp_path / name, Image.fromarray(RGB))), RGB)
     np.testing.assert_array_equal(read_colour(RGB / 255), RGB)
     grey = read_colour(RGB[..., 0])
     np.testing.assert_array_equal(grey, np.repeat(RGB[..., :1], 3, axis=2))
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    turned = saved(tmp_path / "turned.png", Image.fromarray(RGB), exif=exif)
+    turned = with_orientation(tmp_path / "turned.png", Image.fromarray(RGB), 6)
     np.testing.assert_array_equal(read_colour(turned), np.rot90(RGB, -1))
     np.testing.assert_array_equal(read_colour(np.array([[-1.0, 0.5, 3.0]]))[0, :, 0], [0, 128, 255])
     with pytest.raises(ImageError, match="NaN"):
         read_colour(np.full((2, 2), np.nan))
-
-
-@pytest.mark.parametrize("turn", [*range(10), 255, 65535])
-@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.tif", "a.webp"])
-def test_odd_orientations(tmp_path, turn, name):
-    exif = Image.Exif()
-    exif[0x0112] = turn
-    path = saved(tmp_path / name, Image.new("L", (6, 4), 200), exif=exif)
-    assert read_grey(path).shape == ((6, 4) if turn in (5, 6, 7, 8) else (4, 6))

@@ -13,6 +13,13 @@ def digits():
 
 
 @pytest.fixture(scope="session")
+def three_digits(digits):
+    """Rows of unit length with labels, of three classes."""
+    X, y, *_ = digits
+    return X[y < 3] / np.linalg.norm(X[y < 3], axis=1, keepdims=True), y[y < 3]
+
+
+@pytest.fixture(scope="session")
 def few_digits(tmp_path_factory):
     """The name of a data set of a few digits of three classes."""
     path, digits = tmp_path_factory.mktemp("data") / "digits.npz", load_digits(n_class=3)
@@ -26,3 +33,14 @@ def pictures():
     data = load_digits(n_class=5)
     images = np.kron(data.images[:100], np.ones((1, 4, 4))) / 16
     return images[:60], data.target[:60], images[60:], data.target[60:100]
+
+
+def assert_minimum(objective, x, rows, step=1e-4):
+    """Assert that no small step along an axis lowers a convex function of a matrix; steps in some rows."""
+    best = objective(x)
+    for row in rows:
+        for column in range(x.shape[1]):
+            for change in (step, -step):
+                moved = x.copy()
+                moved[row, column] += change
+                assert objective(moved) >= best - 1e-9

@@ -6,26 +6,16 @@ import pytest
 from ddlcn.errors import DDLCNError
 from ddlcn_lab.datasets import get_source, load_dataset, own_test_rows
 
+SIZES = {"yaleb": (2414, 38), "yaleb-excluded": (2034, 38), "ar": (2600, 100), "caltech101": (4772, 102)}
+SIZES |= {"caltech256": (850, 10), "mnist": (70_000, 10), "digits": (1797, 10), "flowers17": (1020, 17)}
+SIZES |= {"neu_det": (360, 6), "wbc1": (183, 4)}
+
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "n_images", "n_classes"),
-    [
-        ("yaleb", 2414, 38),
-        ("yaleb-excluded", 2034, 38),
-        ("ar", 2600, 100),
-        ("caltech101", 4772, 102),
-        ("caltech256", 850, 10),
-        ("mnist", 70_000, 10),
-        ("digits", 1797, 10),
-        ("flowers17", 1020, 17),
-        ("neu_det", 360, 6),
-        ("wbc1", 183, 4),
-    ],
-)
-def test_sizes(data_dir, name, n_images, n_classes):
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes(data_dir, name):
     images = load_dataset(name, data_dir)
-    assert (len(images), len(images.target_names)) == (n_images, n_classes)
+    assert (len(images), len(images.target_names)) == SIZES[name]
 
 
 @pytest.mark.data

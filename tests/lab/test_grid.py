@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ddlcn.errors import DDLCNError
-from ddlcn_lab.grid import ABLATION, KINDS, Grid, make_grid
+from ddlcn_lab.grid import KINDS, Grid, make_grid
 
 
 def test_default_settings():
@@ -13,7 +13,8 @@ def test_default_settings():
     assert grid.settings == ((1, 1), (15, 15), (55, 15), (None, 15))
     assert (grid.t, grid.splits) == ((0.5,), 10)
     assert make_grid("caltech256").t == (15, 30, 45, 60)
-    assert make_grid("mnist").t == (None,)
+    assert (make_grid("wbc1").t, make_grid("mnist").t) == ((5, 20), (None,))
+    assert len(make_grid("ar", methods="nearest", splits=1).jobs()) == 1  # settings do not matter
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -21,12 +22,6 @@ def test_json(kind):
     grid = make_grid("yaleb", kind)
     assert Grid.from_facts(json.loads(json.dumps(grid.facts()))) == grid
     assert len(set(grid.jobs())) == len(grid.jobs())
-
-
-def test_ablation():
-    assert make_grid("yaleb", "ablation").methods == ABLATION
-    assert make_grid("yaleb", "ablation").settings == ((15, 15),)
-    assert make_grid("mnist", "ablation").settings == ((1, 2),)
 
 
 def test_commas_in_parentheses():
@@ -37,14 +32,6 @@ def test_commas_in_parentheses():
 def test_leaked_rows():
     jobs = make_grid("ar", methods="ddlcn,nearest", settings="1-1", splits=1, leak=True).jobs()
     assert [(job.method, job.leak) for job in jobs] == [("ddlcn", False), ("nearest", False), ("ddlcn", True)]
-
-
-def test_settings_that_do_not_matter():
-    assert len(make_grid("ar", methods="nearest", splits=1).jobs()) == 1
-
-
-def test_small_sets():
-    assert make_grid("wbc1").t == (5, 20)
 
 
 @pytest.mark.parametrize(

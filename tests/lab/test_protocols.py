@@ -21,29 +21,17 @@ def per_class(images, rows):
 
 @given(
     st.lists(st.integers(8, 20), min_size=2, max_size=4),
-    st.integers(1, 7),
+    st.just(0.5) | st.integers(1, 7),
     st.integers(0, 5),
     st.none() | st.integers(1, 9),
 )
 def test_sizes_and_disjointness(counts, t, split, most_test):
     images = some_images(counts)
     train, test = draw_split(images, t, split, most_test=most_test)
+    wanted = [(n + 1) // 2 if t == 0.5 else t for n in counts]
     assert not set(train) & set(test)
-    assert per_class(images, train) == [t] * len(counts)
-    assert per_class(images, test) == [min(n - t, most_test or n) for n in counts]
-
-
-def test_half_rounds_up():
-    images = some_images([59, 64])
-    train, test = draw_split(images, 0.5, 0)
-    assert per_class(images, train) == [30, 32]
-    assert per_class(images, test) == [29, 32]
-
-
-def test_nested_training_sets():
-    images = some_images([20, 20])
-    small, large = (draw_split(images, t, 1) for t in (5, 12))
-    assert set(small.train) < set(large.train)
+    assert per_class(images, train) == wanted
+    assert per_class(images, test) == [min(n - w, most_test or n) for n, w in zip(counts, wanted, strict=True)]
 
 
 def test_seeds():
@@ -52,6 +40,7 @@ def test_seeds():
     np.testing.assert_array_equal(a.train, again.train)
     assert a.train.tolist() != other.train.tolist()
     assert a.train.tolist() != seeded.train.tolist()
+    assert set(a.train) < set(draw_split(images, 12, 0).train)  # nested
 
 
 def test_order_of_files():

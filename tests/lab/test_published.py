@@ -1,14 +1,14 @@
 """The transcription against the paper's source."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from ddlcn_lab.methods.registry import METHODS, get_method
 from ddlcn_lab.published import TABLES, read_table
+from tests.helpers import ROOT
 
-PAPER = Path(__file__).parents[3] / "shared" / "paper.tex"
+PAPER = ROOT.parent / "shared" / "paper.tex"
 LABELS = dict(zip(TABLES, ("table:extendedYaleB", "table_AR", "table_Caltech256", "table_mnist"), strict=True))
 
 
@@ -54,3 +54,11 @@ def test_names_of_methods():
     for name in named:
         get_method(name)
     assert {"ddlcn", "src", "llc-30", "k-svd", "lc-ksvd2:randomfaces__n_features=540"} <= named
+
+
+def test_page_of_methods():
+    """It has every method of the paper's tables, and every registered one."""
+    (page,) = (path.read_text() for path in (ROOT / "docs").rglob("methods.md"))
+    published = {f.method.split(" (")[0] for name in TABLES for f in read_table(name)}
+    assert [name for name in published if not name.startswith("DDLCN") and f"| {name}" not in page] == []
+    assert [name for name in METHODS if f"`{name}`" not in page and name != "ddlcn"] == []

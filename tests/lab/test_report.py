@@ -23,23 +23,16 @@ def made_up(path, dataset, accuracy, n_classes=3, skip=0, **arguments):
         truth = np.repeat(np.arange(n_classes), 1000)
         predicted = truth.copy()
         predicted[: round((1 - accuracy(job)) * len(truth))] = 1
-        row = {
-            "predicted": predicted.tolist(),
-            "truth": truth.tolist(),
-            "balanced_accuracy": accuracy(job),
-            "ms_per_test_image": 2.0,
-            "commit": "c",
-        }
-        run.append({**job._asdict(), **row, "accuracy": accuracy(job), "seed": 0})
+        row = {"predicted": predicted.tolist(), "truth": truth.tolist(), "balanced_accuracy": accuracy(job)}
+        row |= {"accuracy": accuracy(job), "ms_per_test_image": 2.0, "commit": "c", "seed": 0}
+        run.append({**job._asdict(), **row})
     return path
 
 
 @pytest.fixture
 def yaleb(tmp_path):
-    return made_up(
-        tmp_path / "yaleb", "yaleb", lambda job: 0.97 + 0.01 * job.split + 0.003 * job.leak, splits=2,
-        methods="ddlcn,ddlcn-1", settings="15-15", leak=True,
-    )  # fmt: skip
+    arguments = {"methods": "ddlcn,ddlcn-1", "settings": "15-15", "splits": 2, "leak": True}
+    return made_up(tmp_path / "yaleb", "yaleb", lambda job: 0.97 + 0.01 * job.split + 0.003 * job.leak, **arguments)
 
 
 def table(path, title):
@@ -62,13 +55,11 @@ def test_leak_and_gains(yaleb):
     assert table(yaleb, "Against ddlcn").rows == [("yaleb", "15-15", "half", "ddlcn-1", "+0.00", "± 0.00", "", "2")]
 
 
-def test_interval_over_splits():
+def test_intervals():
+    """Over splits, or of the one split."""
     mean = Mean.of(np.arange(100) < right for right in (90, 92, 94))
     assert (mean.mean, mean.std) == (pytest.approx(92), pytest.approx(2))
     assert mean.half == pytest.approx(4.302653 * 2 / 3**0.5)
-
-
-def test_interval_of_one_split():
     mean = Mean.of([np.arange(400) < 300])
     assert (mean.mean, mean.std, mean.n) == (75, None, 1)
     assert mean.half == pytest.approx(100 * 1.96 * (0.75 * 0.25 / 400) ** 0.5)

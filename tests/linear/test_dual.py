@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ddlcn.kernels.svm import squared_norms
 from ddlcn.linear import gram, sparse
-from ddlcn.linear.dual import Problem, Solution, Task, relative_gap, ridge_of
+from ddlcn.linear.dual import Task, relative_gap, ridge_of
 from tests.linear.problems import TALL, WIDE, two_classes
 from tests.oracles import svm
 
@@ -59,18 +59,3 @@ def test_relative_gap():
     losses = (costs * np.maximum(0, 1 - signs * (X @ w + b)) ** 2).sum()
     primal, dual = svm.primal(X, signs, w, b, costs), svm.dual(X, signs, alphas, costs)
     assert_allclose(relative_gap(losses, w @ w + b * b, alphas, ridge_of(costs)), (primal - dual) / primal)
-
-
-def test_ridge_without_cost():
-    assert ridge_of(np.array([0.0, 0.25])).tolist() == [0.0, 2.0]
-
-
-def test_each_class_against_the_rest():
-    def solver(task):
-        yield Solution(task.signs * task.weights, task.grid[0], task.tol, task.scored)
-
-    y, weights = np.array([0, 1, 1]), np.array([1.0, 2.0, 0.0])
-    coefficients, intercepts, gaps = Problem(solver, y, 3, weights, 0, 2).solve(0.5, 1e-3)
-    assert coefficients.T.tolist() == [[1, -2, 0], [-1, 2, 0], [-1, -2, 0]]
-    assert (intercepts.tolist(), gaps.tolist()) == ([0.5] * 3, [1e-3] * 3)
-    assert Problem(solver, y, 2, weights, 0, 2).solve(0.5, 1e-3)[0].T.tolist() == [[-1, 2, 0]]

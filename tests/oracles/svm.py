@@ -16,12 +16,6 @@ def dual(X, y, alpha, C):
     return alpha.sum() - 0.5 * (w @ w + b * b) - (alpha**2 / (4 * C)).sum()
 
 
-def relative_gap(X, y, w, b, C):
-    """(P − D)/P with the α that (w, b) itself suggests: a certificate from the solution alone."""
-    upper = primal(X, y, w, b, C)
-    return (upper - dual(X, y, 2 * C * np.maximum(0, 1 - y * (X @ w + b)), C)) / upper
-
-
 def minimizer(X, y, C):
     """w and b by a quasi-Newton method on P, which is smooth."""
 

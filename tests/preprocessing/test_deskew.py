@@ -63,18 +63,6 @@ def test_centre_shear_and_size_of_a_deskewed_foreground(shape, seed, shear):
     assert found.width == pytest.approx(halfway, rel=0.06)
 
 
-@pytest.mark.parametrize(
-    ("down", "shear", "shift"), [(1, 0, (3, -2)), (1, 0.4, (0, 0)), (1.2, 0, (0, 0)), (0.9, -0.3, (1, 2))]
-)
-@pytest.mark.parametrize("seed", range(3))
-def test_moved_foreground_is_deskewed_alike(down, shear, shift, seed):
-    grey = strokes(seed)
-    moved = warped(grey, [[down, 0], [shear, 1]], shift)
-    assert np.abs(moved - grey).max() > 0.2
-    assert_allclose(deskew(moved, SIZE), deskew(grey, SIZE), atol=0.1)
-    assert np.abs(deskew(moved, SIZE) - deskew(grey, SIZE)).mean() < 0.2 * np.abs(moved - grey).mean()
-
-
 @pytest.mark.parametrize("level", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("shape", [(1, 1), (5, 9), (30, 30)])
 def test_blank_images(level, shape):

@@ -8,7 +8,7 @@ from PIL import Image
 
 from ddlcn import DDLCNClassifier
 from ddlcn.report import draw_atoms, save_figure
-from ddlcn.report.atoms import atom_channel, layers, nearest_patches, shared
+from ddlcn.report.atoms import atom_channel, layers, nearest_patches
 from ddlcn.report.pixels import patch
 from tests.report.conftest import Case, bars, small_model
 
@@ -30,7 +30,7 @@ def test_classes_after_extend(tmp_path: Path) -> None:
     model.fit(images, np.repeat(["b", "c"], 4))
     model.extend([bars(rng, 1) for _ in range(4)], ["a"] * 4)
     assert model.classes_.tolist() == ["a", "b", "c"]
-    assert {tile.caption for tile in layers(model)[0].tiles} == {"0: b", "1: b", "2: c", "3: c"}
+    assert {tile.squares[0].caption for tile in layers(model)[0].tiles} == {"0: b", "1: b", "2: c", "3: c"}
 
 
 def test_nearest_patches(tested: Case) -> None:
@@ -52,13 +52,3 @@ def test_many_atoms(tested: Case) -> None:
     assert first.title == "Layer 1: 8 of 16 atoms, those with the largest weights"
     assert "4 of 6 atoms, those most used" in second.title
     assert "all 3 atoms" in third.title
-
-
-def test_users_of_deeper_atoms(tested: Case) -> None:
-    channel = atom_channel(tested.model)
-    table = channel.tables[0] @ channel.tables[1]
-    found = shared(channel, 2, 3)
-    assert [k for k, _ in found] == np.argsort(-(table**2).sum(axis=0), kind="stable").tolist()
-    for k, users in found:
-        assert users[0] == (np.abs(table[:, k]).argmax(), np.abs(table[:, k]).max() * np.sign(users[0][1]))
-        assert users == [(j, table[j, k]) for j, _ in users]

@@ -11,10 +11,10 @@ EVALUATION = Evaluation(np.array(["a", "b", "c"]), np.array([0, 0, 0, 1]), np.ey
 
 def test_rows() -> None:
     a, b, c = class_rows(EVALUATION)
-    assert (a.n, a.correct, a.precision, a.classified_as) == (3, 1, 1.0, [("c", 2)])
-    assert a.recall == pytest.approx(1 / 3)
-    assert (b.recall, b.precision, b.classified_as) == (1.0, 1.0, [])
-    assert (c.n, c.recall, c.precision) == (0, None, 0.0)
+    assert (a["n"], a["correct"], a["precision"], a["classified_as"]) == (3, 1, 1.0, [("c", 2)])
+    assert a["recall"] == pytest.approx(1 / 3)
+    assert (b["recall"], b["precision"], b["classified_as"]) == (1.0, 1.0, [])
+    assert (c["n"], c["recall"], c["precision"]) == (0, None, 0.0)
 
 
 def test_heat() -> None:

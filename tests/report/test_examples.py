@@ -22,17 +22,17 @@ def examples(tested: Case) -> Examples:
 
 def test_pairs(examples: Examples) -> None:
     a, b, c, d = examples.evaluation.classes
-    assert [each[:3] for each in examples.pairs()] == [(a, b, 2), (c, d, 1)]
-    assert [(len(each.mistaken), len(each.correct)) for each in examples.pairs()] == [(2, 4), (1, 4)]
+    assert [(each["truth"], each["predicted"], each["times"]) for each in examples.pairs()] == [(a, b, 2), (c, d, 1)]
+    assert [(len(each["mistaken"]), len(each["correct"])) for each in examples.pairs()] == [(2, 4), (1, 4)]
 
 
 def test_mistakes_by_probability(examples: Examples) -> None:
     a, b, c, d = examples.evaluation.classes
     mistakes = examples.mistakes()
-    assert [(each.predicted.label, each.truth.label) for each in mistakes] == [(d, c), (b, a), (b, a)]
-    assert mistakes[0].predicted.probability == pytest.approx(0.9)
+    assert [(each["predicted"]["label"], each["truth"]["label"]) for each in mistakes] == [(d, c), (b, a), (b, a)]
+    assert mistakes[0]["predicted"]["probability"] == pytest.approx(0.9)
 
 
 def test_best_classes(examples: Examples) -> None:
     _, b, _, d = examples.evaluation.classes
-    assert [(each.label, each.recall, each.n) for each in examples.best()] == [(b, 1.0, 6), (d, 1.0, 6)]
+    assert [(each["label"], each["recall"], each["n"]) for each in examples.best()] == [(b, 1.0, 6), (d, 1.0, 6)]

@@ -51,6 +51,6 @@ def test_strongest_atoms(tested: Case) -> None:
     evidence = tested.model.explain(tested.test.images[3])["sift"]
     shares = evidence.by_atom(16)
     tile = atom_tiles(tested.model, channel, evidence, grey)[0]
-    np.testing.assert_array_equal(tile.atom, channel.dictionaries[0][np.abs(shares).argmax()])
-    assert tile.caption.startswith(f"1.  {signed(max(shares, key=abs), 4)}\n")
-    assert 1 <= len(tile.beside) <= 3
+    np.testing.assert_array_equal(tile.squares[0].values, channel.dictionaries[0][np.abs(shares).argmax()])
+    assert tile.squares[0].caption.startswith(f"1.  {signed(max(shares, key=abs), 4)}\n")
+    assert 2 <= len(tile.squares) <= 4

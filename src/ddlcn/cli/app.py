@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import ddlcn
 from ddlcn.errors import DDLCNError
-
-if TYPE_CHECKING:
-    from ddlcn import DDLCNClassifier
 
 app = typer.Typer(
     help="Image recognition with little data and no GPU: folders of images in, a small model file out.",
@@ -22,9 +20,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from ddlcn import __version__
-
-        typer.echo(f"ddlcn {__version__}")
+        typer.echo(f"ddlcn {ddlcn.__version__}")
         raise typer.Exit
 
 
@@ -39,11 +35,9 @@ def start(
         typer.echo(context.get_help())
 
 
-def load_model(path: Path, n_jobs: int = -1) -> "DDLCNClassifier":
+def load_model(path: Path, n_jobs: int = -1) -> "ddlcn.DDLCNClassifier":
     """Load a model that classifies image files, whatever it was trained on."""
-    from ddlcn import DDLCNClassifier
-
-    return DDLCNClassifier.load(path).set_params(n_jobs=n_jobs, image_shape=None)
+    return ddlcn.DDLCNClassifier.load(path).set_params(n_jobs=n_jobs, image_shape=None)
 
 
 @contextmanager

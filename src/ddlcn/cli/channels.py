@@ -1,13 +1,9 @@
 """The channels that the options of `ddlcn train` describe."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+import ddlcn
 from ddlcn.errors import DDLCNError
-
-if TYPE_CHECKING:
-    from ddlcn import Channel
 
 
 def build_channels(
@@ -17,7 +13,7 @@ def build_channels(
     neighbors: tuple[int, ...] | None = None,
     beta: float | None = None,
     **dictionary: Any,
-) -> list[Channel] | None:
+) -> "list[ddlcn.Channel] | None":
     """Return the channels of a preset with other settings; None if no option changes them.
 
     Parameters
@@ -53,17 +49,17 @@ def build_channels(
     return [known[name] for name in weights or known]
 
 
-def _with_coders(channel: Channel, coder: str | None, neighbors: tuple[int, ...] | None, beta: float | None) -> Channel:
-    from ddlcn import LLCCoder, LocalityCoder
-
+def _with_coders(
+    channel: "ddlcn.Channel", coder: str | None, neighbors: tuple[int, ...] | None, beta: float | None
+) -> "ddlcn.Channel":
     for layer, role in enumerate(("coder", "deeper_coder")):
         old = getattr(channel, role)
-        kind: Any = {None: type(old), "exact": LocalityCoder, "llc": LLCCoder}[coder]
+        kind: Any = {None: type(old), "exact": ddlcn.LocalityCoder, "llc": ddlcn.LLCCoder}[coder]
         params = old.get_params() if kind is type(old) else {"n_neighbors": old.n_neighbors}
         if neighbors and layer < len(neighbors):
             params["n_neighbors"] = neighbors[layer]
         if beta is not None:
-            if kind is not LocalityCoder:
+            if kind is not ddlcn.LocalityCoder:
                 raise DDLCNError("--beta is a parameter of the exact coder; leave it out, or --coder llc")
             params["beta"] = beta
         channel = channel.with_params(**{role: kind(**params)})

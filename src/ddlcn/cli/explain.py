@@ -1,18 +1,16 @@
 """Pictures of evidence and of atoms: `explain`, `atoms`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
 from ddlcn.cli.terminal import console, printable, show_json
 from ddlcn.errors import DDLCNError
 from ddlcn.execution.progress import listen, progress_bars
-
-if TYPE_CHECKING:
-    from ddlcn import DDLCNClassifier
 
 
 @app.command()
@@ -31,7 +29,11 @@ def explain(
     from ddlcn.report.explanation import draw_explanation, explain_both, sum_text
     from ddlcn.report.pixels import save_figure
 
-    wanted = None if label is None else _class(classifier, label)
+    names = {str(each): each for each in classifier.classes_.tolist()}  # classes may be numbers, but options are text
+    if label is not None and label not in names:
+        known = ", ".join([*names][:10])
+        raise DDLCNError(f"--class {label!r}: choose from {known}{', …' if len(names) > 10 else ''}")
+    wanted = None if label is None else names[label]
     both = explain_both(classifier, image, wanted)
     save_figure(draw_explanation(classifier, image, wanted), output)
     if as_json:
@@ -65,20 +67,10 @@ def atoms(
 ) -> None:
     """Draw the atoms that a model has learnt."""
     classifier = load_model(model, jobs or -1)
-    from ddlcn import load_images
     from ddlcn.report.atoms import draw_atoms
     from ddlcn.report.pixels import save_figure
 
     with progress_bars() as tell, listen(tell):
-        images = None if data is None else load_images(data, min_classes=1, n_jobs=classifier.n_jobs).images
+        images = None if data is None else ddlcn.load_images(data, min_classes=1, n_jobs=classifier.n_jobs).images
         save_figure(draw_atoms(classifier, images, most), output)
     console().print(f"Wrote {printable(output)}")
-
-
-def _class(model: "DDLCNClassifier", name: str) -> Any:
-    """The class of that name; on a command line names are text, but classes may be numbers."""
-    for label in model.classes_.tolist():
-        if str(label) == name:
-            return label
-    known = ", ".join(map(str, model.classes_[:10]))
-    raise DDLCNError(f"--class {name!r}: choose from {known}{', …' if len(model.classes_) > 10 else ''}")

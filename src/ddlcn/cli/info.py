@@ -1,7 +1,7 @@
 """What is in a model file: `info`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich.filesize import decimal
 from rich.table import Table
@@ -25,14 +25,8 @@ def info(model: Annotated[Path, options.MODEL], as_json: Annotated[bool, options
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in _lines(facts):
-        table.add_row(name, printable(text))
-    return console().print(table, soft_wrap=False)
-
-
-def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     classes, sentences = [str(label) for label in facts["classes"]], selection_sentences(facts["selection"])
-    return [
+    lines = [
         ("model", f"{facts['model']}, {decimal(facts['bytes'])}, format {facts['format']}"),
         ("classes", f"{len(classes)}: {', '.join(classes[:12])}{', …' if len(classes) > 12 else ''}"),
         ("trained on", trained_on(facts)),
@@ -40,3 +34,6 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("features", f"{facts['n_features']:,}"),
         *zip(["selection", *[""] * len(sentences)], sentences, strict=False),
     ]
+    for name, text in lines:
+        table.add_row(name, printable(text))
+    return console().print(table, soft_wrap=False)

@@ -3,12 +3,8 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ddlcn.errors import DDLCNError
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 START_OVER = "no incomplete file is left, run the same command again to start over"
 
@@ -22,7 +18,7 @@ def interruptible(kept: Callable[[], str] = lambda: START_OVER) -> Iterator[None
     """
     ignored = False
 
-    def note(lost: "UnraisableHookArgs") -> None:
+    def note(lost: "sys.UnraisableHookArgs") -> None:
         nonlocal ignored
         if issubclass(lost.exc_type, KeyboardInterrupt):
             ignored = True

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
@@ -19,23 +19,16 @@ Augmentation = StrEnum("Augmentation", ["none", "affine", "flip", "elastic", "au
 ClassWeight = StrEnum("ClassWeight", ["none", "balanced"])
 
 
-class _Kind(NamedTuple):
-    """A kind of values: its name in the help, its parser, and what to give instead of text that can't be parsed."""
+def _kind(metavar: str, parse: Callable[[str], Any], give: str) -> Callable[..., Any]:
+    """Return a function that makes options of one kind: its name in the help, its parser, and what to give instead."""
 
-    metavar: str
-    parse: Callable[[str], Any]
-    give: str
+    def parser(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError:
+            raise typer.BadParameter(f"got {text!r}; give {give}") from None
 
-    def option(self, *names: str, **more: Any) -> Any:
-        """Return an option whose values are of this kind."""
-
-        def parser(text: str) -> Any:
-            try:
-                return self.parse(text)
-            except ValueError:
-                raise typer.BadParameter(f"got {text!r}; give {self.give}") from None
-
-        return typer.Option(*names, parser=parser, metavar=self.metavar, **more)
+    return partial(typer.Option, metavar=metavar, parser=parser)
 
 
 def _count(text: str) -> int:
@@ -76,24 +69,24 @@ def parse_channels(text: str) -> dict[str, float | str | None]:
     return found
 
 
-_CHANNELS = _Kind("NAME[=WEIGHT],…", parse_channels, "names with or without weights above 0, as in sift,sift_grid=0.5")
-_COUNT_OR_FRACTION = _Kind(
+_CHANNELS = _kind("NAME[=WEIGHT],…", parse_channels, "names with or without weights above 0, as in sift,sift_grid=0.5")
+_COUNT_OR_FRACTION = _kind(
     "N|FRACTION",
     lambda text: _between(text, high=1) if "." in text else _count(text),
     "a whole number from 1, or a fraction between 0 and 1",
 )
-_COUNT_ALL_OR_AUTO = _Kind(
+_COUNT_ALL_OR_AUTO = _kind(
     "N|all|auto",
     _or_auto(lambda text: None if text in ("A", "all") else _count(text)),
     "a whole number from 1, all or auto",
 )
-_COUNT_OR_AUTO = _Kind("N|auto", _or_auto(_count), "a whole number from 1, or auto")
-_ATOMS = _Kind(
+_COUNT_OR_AUTO = _kind("N|auto", _or_auto(_count), "a whole number from 1, or auto")
+_ATOMS = _kind(
     "N,…|none", lambda text: () if text == "none" else _counts(text), "whole numbers from 1, as in 64,32, or none"
 )
-_LAYERS = _Kind("N", lambda text: (64,) * (_count(text) - 1), "a whole number from 1")
-_NEIGHBORS = _Kind("N[,N]", partial(_counts, most=2), "one or two whole numbers from 1, as in 15,10")
-_POSITIVE_OR_AUTO = _Kind("X|auto", _or_auto(_between), "a positive number, or auto")
+_LAYERS = _kind("N", lambda text: (64,) * (_count(text) - 1), "a whole number from 1")
+_NEIGHBORS = _kind("N[,N]", partial(_counts, most=2), "one or two whole numbers from 1, as in 15,10")
+_POSITIVE_OR_AUTO = _kind("X|auto", _or_auto(_between), "a positive number, or auto")
 
 
 def _writable(path: Path | None) -> Path | None:
@@ -142,8 +135,9 @@ JOBS = typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_de
 STRICT = typer.Option("--strict", help="Stop at a broken image instead of skipping it.")
 JSON = typer.Option("--json", help="Print one JSON object instead.")
 PART = typer.Option(help="Which part of IDX files or an .npz file that has two.")
-TRAIN_PER_CLASS = _COUNT_OR_FRACTION.option(
-    *("--train-per-class", "-t"),
+TRAIN_PER_CLASS = _COUNT_OR_FRACTION(
+    "--train-per-class",
+    "-t",
     help="Train on this number, or fraction, of images per class, and test on the others.",
     show_default="all images, no test",
 )
@@ -154,22 +148,20 @@ _PANEL: dict[str, Any] = {"rich_help_panel": "Model"}
 _FROM_PRESET: dict[str, Any] = _PANEL | {"show_default": "from the preset"}
 
 PRESET = typer.Option(help="Default values for all options that you leave out, and for auto.", **_PANEL)
-CHANNELS = _CHANNELS.option(
+CHANNELS = _CHANNELS(
     help="Channels of the preset to use, with their weights, as in sift,sift_grid=0.5.",
     show_default="all of the preset",
     **_PANEL,
 )
-IMAGES_PER_CLASS = _COUNT_ALL_OR_AUTO.option(
+IMAGES_PER_CLASS = _COUNT_ALL_OR_AUTO(
     "--images-per-class", "-p", help="Images per class that its dictionary is learnt from.", **_PANEL
 )
-ATOMS_PER_CLASS = _COUNT_OR_AUTO.option(
-    "--atoms-per-class", "-q", help="Atoms per class in the first dictionary.", **_PANEL
-)
-DEEPER_ATOMS = _ATOMS.option(help="Atoms of layers 2, 3, …; none is one layer.", **_PANEL)
-LAYERS = _LAYERS.option(
+ATOMS_PER_CLASS = _COUNT_OR_AUTO("--atoms-per-class", "-q", help="Atoms per class in the first dictionary.", **_PANEL)
+DEEPER_ATOMS = _ATOMS(help="Atoms of layers 2, 3, …; none is one layer.", **_PANEL)
+LAYERS = _LAYERS(
     help="Number of layers; each deeper layer has 64 atoms. Short for --deeper-atoms.", show_default="2", **_PANEL
 )
-NEIGHBORS = _NEIGHBORS.option(help="Nearest atoms in a code of sift: in layer 1, and in deeper layers.", **_FROM_PRESET)
+NEIGHBORS = _NEIGHBORS(help="Nearest atoms in a code of sift: in layer 1, and in deeper layers.", **_FROM_PRESET)
 CODER = typer.Option(help="Codes of sift: Eq. 5 solved exactly, or LLC.", **_FROM_PRESET)
 BETA = typer.Option(min=0, metavar="X", help="Price of far atoms (exact coder).", **_FROM_PRESET)
 DESKEW = typer.Option(
@@ -179,7 +171,7 @@ DESKEW = typer.Option(
 AUGMENTATION = typer.Option(
     help="Augmented copies to train on. auto: best chooses none, affine or flip on held-out images.", **_PANEL
 )
-C = _POSITIVE_OR_AUTO.option(
+C = _POSITIVE_OR_AUTO(
     "--C", help="Weight of errors in the SVM. auto: preset best chooses on held-out images.", **_PANEL
 )
 CLASS_WEIGHT = typer.Option(help="balanced: all classes count alike, however many images they have.", **_PANEL)

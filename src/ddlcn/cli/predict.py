@@ -9,20 +9,18 @@ from collections.abc import Iterator
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
 from ddlcn.cli.terminal import console, printable
 from ddlcn.errors import ImageError
 from ddlcn.execution.progress import Listener, progress_bars
-
-if TYPE_CHECKING:
-    from ddlcn import DDLCNClassifier
 
 Format = StrEnum("Format", ["table", "csv", "jsonl"])
 _IMAGES_AT_ONCE = 64
@@ -45,11 +43,10 @@ def predict(
     strict: Annotated[bool, options.STRICT] = False,
 ) -> None:
     """Classify images."""
-    from ddlcn import find_images
     from ddlcn.persistence.atomic import write_atomically
 
     classifier = load_model(model, jobs or -1)
-    paths, _ = find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
+    paths, _ = ddlcn.find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
     on_screen = output is None and sys.stdout.isatty()
     broken: list[Row] = []
     with progress_bars(not on_screen) as tell:
@@ -70,7 +67,7 @@ def _listed() -> list[str]:
 
 
 def _predictions(
-    model: "DDLCNClassifier", paths: list[str], top: int, strict: bool, broken: list[Row], tell: Listener
+    model: "ddlcn.DDLCNClassifier", paths: list[str], top: int, strict: bool, broken: list[Row], tell: Listener
 ) -> Iterator[list[Row]]:
     """Rows for images; those of images that can't be read have the reason, and are in `broken` too."""
     from joblib import Parallel, delayed
@@ -126,9 +123,8 @@ def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
         with out.capture() as text:
             for row in cells[not first :]:
                 styles = {"label": "bold", "error": "red"} if row is not head else dict.fromkeys(head, "dim")
-                line = Text("  ").join(
-                    Text(set_cell_size(row[name], widths[name]), styles.get(name, "")) for name in head
-                )
+                texts = (Text(set_cell_size(row[name], widths[name]), styles.get(name, "")) for name in head)
+                line = Text("  ").join(texts)
                 line.rstrip()
                 out.print(line)
         yield text.get()

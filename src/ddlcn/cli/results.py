@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+import ddlcn
 from ddlcn.cli.terminal import console, printable, show_json
 from ddlcn.description import describe, selection_sentences
 
 if TYPE_CHECKING:
-    from ddlcn import DDLCNClassifier, ImageSet
     from ddlcn.evaluation import Evaluation
 
 _CLASSES_SHOWN = 20
@@ -21,8 +21,8 @@ _SKIPPED_SHOWN = 3
 
 
 def summary(
-    model: "DDLCNClassifier",
-    found: "ImageSet",
+    model: "ddlcn.DDLCNClassifier",
+    found: "ddlcn.ImageSet",
     tested: "Evaluation | None",
     seconds: float,
     timings: dict[str, float],
@@ -71,9 +71,15 @@ def show(result: dict[str, Any], as_json: bool) -> None:
         out.print(f"Trained on {trained_on(result)} of {len(result['classes'])} classes", style="bold")
         out.print("To measure the accuracy, hold images out with --train-per-class, or use ddlcn evaluate")
     else:
-        _show_accuracy(out, result)
+        low, high = result["interval"]
+        out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
+        out.print(f"  95% interval {low:.2%} to {high:.2%}")
+        out.print(f"trained on {trained_on(result)}, tested on {result['n_test']:,}\n", style="dim")
         _show_classes(out, result["per_class"])
-        _show_confusions(out, result["most_confused"])
+        for pair in result["most_confused"]:
+            truth, predicted = printable(pair["truth"]), printable(pair["predicted"])
+            out.print(f"{truth} classified as {predicted}, {pair['times']} ×")
+        out.print("" if result["most_confused"] else "No mistakes\n")
     for sentence in selection_sentences(result["selection"]):
         out.print(printable(sentence), style="dim")
     timings = result["timings"] | {"all": result["seconds"]}
@@ -89,13 +95,6 @@ def trained_on(facts: dict[str, Any]) -> str:
     return f"{facts['n_train']:,} images{augmentation}"
 
 
-def _show_accuracy(out: Console, result: dict[str, Any]) -> None:
-    low, high = result["interval"]
-    out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
-    out.print(f"  95% interval {low:.2%} to {high:.2%}")
-    out.print(f"trained on {trained_on(result)}, tested on {result['n_test']:,}\n", style="dim")
-
-
 def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
     """A line per class; of very many classes, the worst."""
     if len(per_class) > _CLASSES_SHOWN:
@@ -108,13 +107,6 @@ def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
         table.add_row(printable(row["label"]), bar, f"{row['recall']:.1%}", str(row["n_test"]))
     out.print(table)
     out.print()
-
-
-def _show_confusions(out: Console, pairs: list[dict[str, Any]]) -> None:
-    for pair in pairs:
-        truth, predicted = printable(pair["truth"]), printable(pair["predicted"])
-        out.print(f"{truth} classified as {predicted}, {pair['times']} ×")
-    out.print("" if pairs else "No mistakes\n")
 
 
 def _show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:

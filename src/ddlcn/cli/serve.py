@@ -38,9 +38,8 @@ def serve(
         from ddlcn.serve import serve
 
     def tell(address: str) -> None:
-        out = console()
-        out.print(f"{printable(model.stem)} is at {address}")
-        out.print("The API is described at /docs. Stop the server with Ctrl-C.", style="dim")
+        console().print(f"{printable(model.stem)} is at {address}")
+        console().print("The API is described at /docs. Stop the server with Ctrl-C.", style="dim")
 
     threads = jobs or os.cpu_count() or 1
     serve(classifier, name=model.stem, host=host, port=port, token=token, threads=threads, tell=tell)

@@ -3,19 +3,14 @@
 Nothing is markup, so that a label like [red] is printed as it is; no colours unless it is a terminal.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich.console import Console
 
 
 def console(stderr: bool = False) -> Console:
     """Return a console on the current standard stream."""
-    from rich.console import Console
-
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 

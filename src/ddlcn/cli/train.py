@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
+import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
 from ddlcn.cli.channels import build_channels
@@ -18,7 +19,6 @@ from ddlcn.errors import DDLCNError
 from ddlcn.execution.progress import Listener, Stopwatch, listen, progress_bars
 
 if TYPE_CHECKING:
-    from ddlcn import DDLCNClassifier, ImageSet
     from ddlcn.evaluation import Evaluation
 
 
@@ -34,12 +34,10 @@ def demo(
     start = perf_counter()
     from sklearn.datasets import load_digits
 
-    from ddlcn import DDLCNClassifier, ImageSet
-
     digits = load_digits()
-    found = ImageSet.of(digits.images, digits.target, "scikit-learn's digits")
+    found = ddlcn.ImageSet.of(digits.images, digits.target, "scikit-learn's digits")
     train, test = found.split(0.5, seed)
-    model = DDLCNClassifier(random_state=seed, n_jobs=jobs or -1)
+    model = ddlcn.DDLCNClassifier(random_state=seed, n_jobs=jobs or -1)
     with progress_bars() as tell, listen(tell):
         model.fit(train.images, train.labels)
         if output:
@@ -78,8 +76,6 @@ def train(
 ) -> None:
     """Train on labelled images and write one model file. If interrupted, run the same command again to resume."""
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
-    from ddlcn import DDLCNClassifier
-
     if report and not train_per_class:
         raise DDLCNError("--report is about a test; hold images out for it with --train-per-class")
     if learning_curve and not report:
@@ -90,7 +86,7 @@ def train(
         "deeper_atoms": deeper_atoms if layers is None else layers,
     }
     changed = build_channels(preset.value, channels, coder and coder.value, neighbors, beta, **dictionary)
-    model = DDLCNClassifier(
+    model = ddlcn.DDLCNClassifier(
         preset=preset.value,
         channels=changed,
         **(dictionary if changed is None else {}),
@@ -133,8 +129,7 @@ def extend(
         with _cluster(scheduler):
             extended.extend(found.images, found.labels)
         extended.save(output)
-    timings = watch | extended.timings_
-    show(summary(extended, found, None, perf_counter() - start, timings, output), as_json)
+    show(summary(extended, found, None, perf_counter() - start, watch | extended.timings_, output), as_json)
 
 
 @app.command()
@@ -191,21 +186,19 @@ def _cluster(scheduler: str | None) -> AbstractContextManager[object]:
 
 def _load(
     data: Path, part: options.Part, strict: bool, n_jobs: int, watch: Stopwatch, tell: Listener, **least: int
-) -> "ImageSet":
-    from ddlcn import load_images
-
+) -> "ddlcn.ImageSet":
     progress = partial(tell, "Reading")
     with watch.time("reading"):
-        return load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=progress, **least)  # type: ignore[arg-type]
+        return ddlcn.load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=progress, **least)  # type: ignore[arg-type]
 
 
 def _test(
-    model: "DDLCNClassifier",
-    images: "ImageSet",
+    model: "ddlcn.DDLCNClassifier",
+    images: "ddlcn.ImageSet",
     report: Path | None,
     tell: Listener,
     watch: Stopwatch,
-    train: "ImageSet | None" = None,
+    train: "ddlcn.ImageSet | None" = None,
     curve: bool = False,
 ) -> "Evaluation":
     from ddlcn.evaluation import evaluate

@@ -4,8 +4,6 @@ An entry is a safetensors file, never pickle. It has a digest of its name and co
 checked: an entry that is damaged, or forged, is never used.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -120,13 +118,10 @@ def _encode(name: str, result: Any) -> bytes:
         kind, parts = "tuple", {str(number): part for number, part in enumerate(result)}
     elif isinstance(result, dict):
         kind, parts = "dict", result
-    arrays = {key: _little_endian(np.asarray(part, order="C")) for key, part in parts.items()}
+    arrays = {key: np.asarray(part, order="C") for key, part in parts.items()}
+    arrays = {key: array.astype(array.dtype.newbyteorder("<"), copy=False) for key, array in arrays.items()}
     _result(kind, arrays)
     return save(arrays, {kind: content_digest(name, kind, arrays)})  # one item: safetensors would shuffle more
-
-
-def _little_endian(array: np.ndarray) -> np.ndarray:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
 def _decode(name: str, content: bytes) -> Any:

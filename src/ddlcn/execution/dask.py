@@ -4,13 +4,10 @@ Workers get names of entries and small settings; what is large lies in the work 
 is lost, Dask gives its tasks to another. No result depends on the number of workers.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import uuid
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from functools import lru_cache
 from time import monotonic, sleep
 from typing import Any, NamedTuple
@@ -42,8 +39,7 @@ def check_no_client() -> None:
         raise DDLCNError(f"a Dask client is active but there is no work folder: {remedy}")
 
 
-@contextmanager
-def connect(address: str, timeout: float = 20.0) -> Iterator[Any]:
+def connect(address: str, timeout: float = 20.0) -> Any:
     """Run tasks on a scheduler's workers inside a `with` block.
 
     Parameters
@@ -53,6 +49,11 @@ def connect(address: str, timeout: float = 20.0) -> Iterator[Any]:
     timeout : float
         Seconds for it to answer.
 
+    Returns
+    -------
+    distributed.Client
+        For the `with` block, which closes it.
+
     Raises
     ------
     DDLCNError
@@ -61,14 +62,12 @@ def connect(address: str, timeout: float = 20.0) -> Iterator[Any]:
     try:
         from distributed import Client
 
-        client = Client(address, timeout=timeout)
+        return Client(address, timeout=timeout)
     except ImportError:
         raise DDLCNError("a Dask scheduler needs dask: pip install 'ddlcn[cluster]'") from None
     except (OSError, ValueError) as error:
         what = f"no Dask scheduler at {address!r} ({' '.join(str(error).split())[:200]})"
         raise DDLCNError(f"{what}: start one, or correct the address") from None
-    with client:
-        yield client
 
 
 def compute(

@@ -1,7 +1,5 @@
 """One feature matrix from the parts that tasks made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from tempfile import SpooledTemporaryFile, gettempdir
@@ -75,9 +73,8 @@ def _append(file: Any, array: np.ndarray, dtype: type, folder: str | None) -> No
         with suppress(OSError):  # it would fail again at the end
             file.close()
         what = f"can't write features to {folder or gettempdir()!r} ({error.strerror})"
-        raise DDLCNError(
-            f"{what}: free some space, or choose another disk by work_folder= or the variable TMPDIR"
-        ) from None
+        remedy = "free some space, or choose another disk by work_folder= or the variable TMPDIR"
+        raise DDLCNError(f"{what}: {remedy}") from None
 
 
 def _array(file: Any, dtype: str, size: int) -> np.ndarray:

@@ -4,8 +4,6 @@ A key is the SHA-256 of the function's name, of a canonical JSON of its argument
 path, size and time of files), of the source, and of the versions of libraries that compute.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -17,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from ddlcn.errors import DDLCNError
@@ -63,7 +60,7 @@ def _describe(value: Any, memo: Memo) -> Any:
     if id(value) in memo:
         return memo[id(value)][1]
     found = {_name(type(value)): _facts(value)}
-    if is_object(value) or isinstance(value, csr_array) or getattr(value, "nbytes", 0) > _LARGE:
+    if is_object(value) or getattr(value, "nbytes", 0) > _LARGE:
         memo[id(value)] = value, found
     return found
 
@@ -71,8 +68,6 @@ def _describe(value: Any, memo: Memo) -> Any:
 def _facts(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return _array(np.asarray(value))
-    if isinstance(value, csr_array):
-        return [value.shape, *map(_array, (value.data, value.indices, value.indptr))]
     if isinstance(value, os.PathLike):
         return _file(value)
     if is_object(value):

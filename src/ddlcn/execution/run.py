@@ -4,8 +4,6 @@ A task is a call of a function that depends on nothing but its arguments, as the
 of some images. Results are the same wherever tasks run.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Generator, Iterable, Iterator
@@ -32,7 +30,7 @@ def session(
     n_jobs: int | None = None,
     verbose: bool = False,
     on_cluster: bool = True,
-) -> Iterator[Run]:
+) -> Iterator["Run"]:
     """Run tasks inside a `with` block; at its end nothing is left running or locked.
 
     Parameters
@@ -127,7 +125,7 @@ class Run:
         return features.assemble(parts, n_columns, self._folder.local if self._folder else None)
 
     def save(self, name: str, arrays: dict[str, np.ndarray] | csr_array) -> None:
-        """Write an entry for `load` or `read`; without a work folder, nothing."""
+        """Write an entry for `read`; without a work folder, nothing."""
         if self._folder is not None:
             self._folder.write(name, arrays)
 
@@ -145,13 +143,6 @@ class Run:
             return self._folder.read(name)
         except EntryError as error:
             raise EntryError(f"{error}: train again with this work folder") from None
-
-    def load(self, name: str) -> dict[str, np.ndarray]:
-        """Read the arrays that `save` wrote; raises as `read` does."""
-        found = self.read(name)
-        if not isinstance(found, dict):
-            raise EntryError(f"{name!r} has no named arrays: train again with a new work folder")
-        return found
 
     def close(self) -> None:
         """Stop what is still running."""

@@ -5,8 +5,6 @@ which the operating system frees when the process ends, however it ends. So left
 from files in the making, and the last process that uses a folder may delete it.
 """
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Iterator
@@ -36,7 +34,7 @@ class LocalFolder:
         self._job = job or uuid.uuid4().hex
         self._lock = FileLock(self.path / (self._job + _LOCK), thread_local=False)
 
-    def __reduce__(self) -> tuple[type[LocalFolder], tuple[Path, str]]:
+    def __reduce__(self) -> tuple[type["LocalFolder"], tuple[Path, str]]:
         return LocalFolder, (self.path, self._job)
 
     def names(self) -> list[str]:

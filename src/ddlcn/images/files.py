@@ -104,22 +104,16 @@ def _walk(folder: Path, root: str) -> Iterator[Path | None]:
     nor by all the many ways in which links can reach a few folders.
     """
     for first in _entries(folder):
-        home = _real(folder)
-        entered, waiting = {home}, [(first, home)]
+        entered, waiting = {_real(folder)}, [first]
         while waiting:
-            entry, above = waiting.pop()
-            if not is_ours(entry, root):
+            entry = waiting.pop()
+            if not is_ours(entry, root) or (entry.is_symlink() and _real(entry) in entered):
                 yield None
             elif not entry.is_dir():
                 yield entry if entry.is_file() and _is_image(entry.name) else None
             else:
-                linked = entry.is_symlink()
-                real = _real(entry) if linked else os.path.join(above, entry.name)
-                if linked and real in entered:
-                    yield None
-                else:
-                    entered.add(real)
-                    waiting += ((below, real) for below in reversed(_entries(entry)))
+                entered.add(_real(entry))
+                waiting += reversed(_entries(entry))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -1,7 +1,5 @@
 """What users give as images: checked, and told apart by content."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence
@@ -43,9 +41,8 @@ def as_images(X: Any) -> Any:
     if isinstance(X, str | os.PathLike):
         raise DDLCNError(f"{str(X)!r} is one path: {remedy}")
     if ndim == 2:
-        raise DDLCNError(
-            f"a matrix of shape {X.shape}: {remedy}, or set image_shape=(height, width) if each row is one"
-        )
+        other = "set image_shape=(height, width) if each row is one"
+        raise DDLCNError(f"a matrix of shape {X.shape}: {remedy}, or {other}")
     if ndim == 3 and X.shape[2] in (3, 4):
         raise DDLCNError(f"an array of shape {X.shape} is one image: {remedy}")
     if ndim == 0 or not hasattr(X, "__iter__"):

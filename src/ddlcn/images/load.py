@@ -105,10 +105,8 @@ def _read(source: Path, part: str | None) -> ImageSet:
         return read_manifest(source)
     if source.suffix.lower() == ".npz":
         return read_npz(source, part)
-    raise DDLCNError(
-        f"{str(source)!r} is no collection of images; give a folder with a folder per class, "
-        "a .csv manifest, *-images-idx3-ubyte[.gz] or .npz"
-    )
+    give = "a folder with a folder per class, a .csv manifest, *-images-idx3-ubyte[.gz] or .npz"
+    raise DDLCNError(f"{str(source)!r} is no collection of images; give {give}")
 
 
 def _check(found: ImageSet, n_jobs: int | None, progress: Progress | None) -> list[str | None]:

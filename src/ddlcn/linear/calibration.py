@@ -1,7 +1,5 @@
 """Probabilities from scores: softmax(scale · scores), with the scale that makes held-out rows most likely."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax

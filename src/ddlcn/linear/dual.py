@@ -9,8 +9,6 @@ P − D ≥ 0 is the duality gap: P is at most that far from its minimum. Both s
 time. They repeat rounds: mark the variables that may move (the active set), then run epochs over these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

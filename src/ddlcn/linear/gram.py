@@ -4,8 +4,6 @@ Products of sparse rows go by blocks of columns. Columns that many rows have are
 lists of their entries. Threads share out stripes of fixed size, so results do not depend on their number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise

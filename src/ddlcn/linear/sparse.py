@@ -8,8 +8,6 @@ Rows may be larger than memory. The first epoch and the scoring of all rows go t
 block; all other epochs use active rows only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

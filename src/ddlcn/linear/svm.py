@@ -3,12 +3,10 @@
 The problem is LIBLINEAR's default (squared hinge, L2 penalty on weights and bias); it is in `ddlcn.linear.dual`.
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -95,7 +93,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> LinearSVM:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Train on rows and their labels.
 
         Parameters

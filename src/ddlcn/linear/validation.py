@@ -4,8 +4,6 @@ Folds are drawn over originals. Augmented copies train where their original does
 with one image always trains.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -113,9 +111,8 @@ def held_out_scores(
         return [solution.scores for solution in problem.solver(task)]
 
     signs, n_folds = problem.signs, fold_of.max() + 1
-    found = Parallel(n_jobs=problem.n_jobs, require="sharedmem")(
-        delayed(scores)(own, fold) for fold in range(n_folds) for own in signs
-    )
+    tasks = (delayed(scores)(own, fold) for fold in range(n_folds) for own in signs)
+    found = Parallel(n_jobs=problem.n_jobs, require="sharedmem")(tasks)
     out = np.empty((len(grid), len(held_out), len(signs)))
     for place, own in enumerate(found):
         fold, column = divmod(place, len(signs))

@@ -6,8 +6,6 @@ order safetensors does not promise. Its metadata are `ddlcn`, the description, a
 whole file with zeros in place of the digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

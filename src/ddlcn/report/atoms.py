@@ -3,8 +3,6 @@
 The atoms are those of the first channel that has learnt dictionaries, `sift` in all presets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -17,7 +15,7 @@ from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
 from ddlcn.report.pixels import as_image, patch
-from ddlcn.report.tiles import Beside, Tile, draw_tiles, plain, signed, width
+from ddlcn.report.tiles import Square, Tile, draw_tiles, plain, signed, width
 
 _MOST_IMAGES = 200  # training images that are searched for patches, evenly drawn
 _LEAST = 0.005  # weight of a first-layer atom in a deeper one that is worth showing
@@ -51,14 +49,14 @@ def layers(model: DDLCNClassifier, images: Sequence[Any] | np.ndarray | None = N
     chosen = heaviest(model, channel, most)
     patches = [[]] * len(chosen) if images is None else nearest_patches(model, channel, images, first[chosen])
     tiles = [
-        Tile(first[atom], f"{atom}: {plain(atom_class(model, channel, atom), 18)}", [*map(Beside, near)])
+        Tile([Square(first[atom], f"{atom}: {plain(atom_class(model, channel, atom), 18)}"), *map(Square, near)])
         for atom, near in zip(chosen, patches, strict=True)
     ]
     rest = "" if images is None else ", each with the training patches nearest to it"
     found = [Layer(f"Layer 1: {_count(tiles, first, 'those with the largest weights')}{rest}", tiles)]
     for depth, atoms in enumerate(deeper, start=1):
         tiles = [
-            Tile(atoms[k], str(k), [Beside(first[j], f"{j}: {signed(weight, 2)}") for j, weight in users])
+            Tile([Square(atoms[k], str(k)), *(Square(first[j], f"{j}: {signed(weight, 2)}") for j, weight in users)])
             for k, users in shared(channel, depth, most // 2)
         ]
         title = f"Layer {depth + 1}: {_count(tiles, atoms, 'those most used')}, each with layer-1 atoms"
@@ -118,10 +116,8 @@ def nearest_patches(
 ) -> list[list[np.ndarray]]:
     """Return the patches nearest to each atom, one per image; of many images some are searched."""
     rows = np.unique(np.linspace(0, len(images) - 1, _MOST_IMAGES).astype(int))
-    search = delayed(_nearest_in)
-    found = Parallel(n_jobs=model.n_jobs, prefer="threads")(
-        search(model, channel, as_image(model, images[i]), atoms) for i in rows
-    )
+    searches = (delayed(_nearest_in)(model, channel, as_image(model, images[i]), atoms) for i in rows)
+    found = Parallel(n_jobs=model.n_jobs, prefer="threads")(searches)
     order = np.argsort([distances for distances, _ in found], axis=0, kind="stable")[:n]
     return [[found[i][1][k] for i in order[:, k]] for k in range(len(atoms))]
 

@@ -1,8 +1,6 @@
 """The confusion matrix of the report: a table if classes are few, an interactive picture if they are many."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,19 +11,8 @@ MOST_CELLS = 25  # rows and columns of the table
 _RIGHT, _WRONG = (33, 118, 180), (214, 96, 20)
 
 
-class ClassRow(NamedTuple):
-    """A class: `correct` of its `n` images, their share, and the share of its predictions that are correct."""
-
-    name: Any
-    n: int
-    correct: int
-    recall: float | None
-    precision: float | None
-    classified_as: list[tuple[Any, int]]
-
-
-def class_rows(evaluation: Evaluation) -> list[ClassRow]:
-    """Return a row per class that was tested or predicted, with its most frequent mistakes."""
+def class_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return a row per class that was tested or predicted: `correct` of its `n` images, and most frequent mistakes."""
     counts, names = evaluation.confusion, evaluation.classes
     correct, tested, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     rows = []
@@ -33,7 +20,8 @@ def class_rows(evaluation: Evaluation) -> list[ClassRow]:
         order = np.argsort(-counts[c], kind="stable")
         mistakes = [(names[p], int(counts[c, p])) for p in order[:4] if p != c and counts[c, p]]
         recall, precision = (correct[c] / n if n else None for n in (tested[c], predicted[c]))
-        rows.append(ClassRow(names[c], int(tested[c]), int(correct[c]), recall, precision, mistakes[:3]))
+        row = {"name": names[c], "n": int(tested[c]), "correct": int(correct[c])}
+        rows.append(row | {"recall": recall, "precision": precision, "classified_as": mistakes[:3]})
     return rows
 
 

@@ -1,7 +1,5 @@
 """The learning curve: accuracy over images per class, from a new model for each size."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

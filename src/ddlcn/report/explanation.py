@@ -1,7 +1,5 @@
 """The picture of an explanation: the image, where the evidence is, and the atoms with the largest shares."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +15,7 @@ from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evidence import ChannelEvidence, Evidence
 from ddlcn.report.atoms import atom_channel, atom_class
 from ddlcn.report.pixels import EVIDENCE_COLOURS, as_image, overlay, patch
-from ddlcn.report.tiles import AGAINST, FOR, Beside, Tile, draw_tiles, plain, signed, width
+from ddlcn.report.tiles import AGAINST, FOR, Square, Tile, draw_tiles, plain, signed, width
 
 _ATOMS, _COLUMNS, _PATCHES = 8, 4, 3
 
@@ -103,15 +101,13 @@ def strongest(evidence: ChannelEvidence, channel: Channel, n: int = _ATOMS) -> l
 def atom_tiles(model: DDLCNClassifier, channel: Channel, evidence: ChannelEvidence, grey: np.ndarray) -> list[Tile]:
     """Return the atoms with the largest shares, each with its patches in the image."""
     _, positions, _, sizes = evidence.descriptors
-    return [
-        Tile(
-            channel.dictionaries[0][atom],
-            f"{number}.  {signed(share, 4)}\nlearnt from {plain(atom_class(model, channel, atom))}",
-            [Beside(patch(grey, positions[i], int(sizes[i]))) for i in evidence.patches_of(atom)[:_PATCHES]],
-            FOR if share > 0 else AGAINST,
-        )
-        for number, (atom, share) in enumerate(strongest(evidence, channel), start=1)
-    ]
+    tiles = []
+    for number, (atom, share) in enumerate(strongest(evidence, channel), start=1):
+        caption = f"{number}.  {signed(share, 4)}\nlearnt from {plain(atom_class(model, channel, atom))}"
+        patches = [patch(grey, positions[i], int(sizes[i])) for i in evidence.patches_of(atom)[:_PATCHES]]
+        squares = [Square(channel.dictionaries[0][atom], caption), *map(Square, patches)]
+        tiles.append(Tile(squares, FOR if share > 0 else AGAINST))
+    return tiles
 
 
 def _caption(channel: Channel | None, evidence: Evidence, n: int) -> str:

@@ -4,8 +4,6 @@ Each image has a fingerprint: its grey pixels at 32 × 32, with mean 0 and lengt
 the same picture, whatever its size, brightness or file format. Each image is decoded once.
 """
 
-from __future__ import annotations
-
 from hashlib import blake2b
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 All text from users is escaped by the template, and the page's security policy allows its own script only.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re
@@ -14,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -83,20 +80,17 @@ def write_report(
         If the evaluation is of other images, or the folder can't be made.
     """
     if len(evaluation.truth) != len(test):
-        raise DDLCNError(
-            f"{len(evaluation.truth)} predictions for {len(test)} images: give the evaluation of this ImageSet"
-        )
+        what = f"{len(evaluation.truth)} predictions for {len(test)} images"
+        raise DDLCNError(f"{what}: give the evaluation of this ImageSet")
     page = Path(directory, "index.html")
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DDLCNError(f"can't make {str(directory)!r} ({error.strerror}): choose another folder") from None
     examples, described = Examples(model, evaluation, test), describe(model)
-    few = len(evaluation.classes) <= MOST_CELLS
     parts = {
         "classes": lambda: class_rows(evaluation),
-        "matrix": lambda: evaluation.confusion.tolist() if few else None,
-        "heat": lambda: None if few else heat(evaluation),
+        "heat": lambda: heat(evaluation) if len(evaluation.classes) > MOST_CELLS else None,
         "pairs": examples.pairs,
         "mistakes": examples.mistakes,
         "best": examples.best,
@@ -117,7 +111,9 @@ def write_report(
         "memory": _peak_memory(),
         "settings": settings(described),
         "selection": selection_sentences(described["selection"]),
-        "machine": _machine(),
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "versions": {"Python": platform.python_version()}
+        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
         "written": datetime.now().astimezone(),
         "picture_of": partial(picture, model),
         "image_name": image_name,
@@ -128,8 +124,9 @@ def write_report(
 
 
 def _render(facts: dict[str, Any]) -> str:
+    loader = PackageLoader("ddlcn.report", ".")
     environment = Environment(
-        loader=PackageLoader("ddlcn.report", "."),
+        loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -141,13 +138,10 @@ def _render(facts: dict[str, Any]) -> str:
         "percent": lambda share: "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%",
         "breakable": lambda text: Markup("<wbr>").join(re.split("(?<=[/(])", str(text))),
     }
-    style, script = (
-        resources.files("ddlcn.report").joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")
-    )
+    style, script = (loader.get_source(environment, name)[0] for name in ("page.css", "page.js"))
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    return environment.get_template("page.html").render(
-        facts, style=Markup(style), script=Markup(script), script_digest=digest
-    )
+    page = environment.get_template("page.html")
+    return page.render(facts, style=Markup(style), script=Markup(script), script_digest=digest)
 
 
 def _thumbnail(pixels: np.ndarray) -> str:
@@ -162,15 +156,6 @@ def _curve(points: Sequence[Point]) -> dict[str, Any]:
     places = (x - x[0]) / max(float(x[-1] - x[0]), 1e-9)
     floor = np.floor(10 * min(point.low for point in points)) / 10
     return {"points": list(zip(places.tolist(), points, strict=True)), "floor": float(floor)}
-
-
-def _machine() -> dict[str, str]:
-    """The machine and the versions that times depend on."""
-    return {
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "Python": platform.python_version(),
-        **{name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
-    }
 
 
 def _peak_memory() -> float | None:

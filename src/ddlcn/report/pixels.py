@@ -1,7 +1,5 @@
 """Images for people: at their own size or at working size, with evidence over them, and as data URIs."""
 
-from __future__ import annotations
-
 import io
 import os
 from base64 import b64encode

@@ -4,8 +4,6 @@ A descriptor holds gradient energy, angle fastest, then y-cell, then x-cell. An 
 its stroke lies a little to the bright side of the cell, so that a thin line shows as two strokes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ddlcn.kernels.sift import N_CELLS, N_ORIENTATIONS
@@ -35,13 +33,9 @@ def strokes(atom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends, energy[x, y, angle]
 
 
-def svg_path(segments: np.ndarray) -> str:
-    """Return segments as the path data of an SVG of 100 × 100 units."""
-    return "".join("M{:.0f} {:.0f}L{:.0f} {:.0f}".format(*segment.ravel()) for segment in 100 * segments)
-
-
 def svg_paths(atom: np.ndarray) -> list[tuple[str, float]]:
-    """Return an atom as SVG path data: (path, strength) for faint, middling and strong strokes."""
+    """Return an atom as SVG path data of 100 × 100 units: (path, strength) for faint, middling and strong strokes."""
     segments, strengths = strokes(atom)
     levels = np.ceil(strengths * 3) / 3
-    return [(svg_path(segments[levels == level]), float(level)) for level in np.unique(levels)]
+    paths = np.array(["M{:.0f} {:.0f}L{:.0f} {:.0f}".format(*segment.ravel()) for segment in 100 * segments])
+    return [("".join(paths[levels == level]), float(level)) for level in np.unique(levels)]

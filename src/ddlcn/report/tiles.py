@@ -1,7 +1,5 @@
 """Tiles: an atom, and beside it the patches nearest to it or the atoms that use it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +14,7 @@ FOR, AGAINST = "#b2182b", "#2166ac"
 _GAP = 0.12  # between the squares of a tile, whose side is 1
 
 
-class Beside(NamedTuple):
+class Square(NamedTuple):
     """An atom (1-D) or the pixels of a patch (2-D), with a caption or none."""
 
     values: np.ndarray
@@ -24,22 +22,15 @@ class Beside(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """An atom and what is drawn beside it."""
+    """An atom and what is drawn beside it, the atom first and in this colour."""
 
-    atom: np.ndarray
-    caption: str
-    beside: list[Beside]
+    squares: list[Square]
     colour: str = "black"
-
-    @property
-    def squares(self) -> list[Beside]:
-        """All that is drawn, the atom first."""
-        return [Beside(self.atom, self.caption), *self.beside]
 
 
 def width(tiles: Sequence[Tile]) -> float:
     """Return the width of the widest tile and the space after it."""
-    return 0.5 + (1 + _GAP) * (1 + max((len(tile.beside) for tile in tiles), default=0))
+    return 0.5 + (1 + _GAP) * max((len(tile.squares) for tile in tiles), default=1)
 
 
 def draw_tiles(axis: Axes, tiles: Sequence[Tile], columns: int, top: float, height: float) -> None:

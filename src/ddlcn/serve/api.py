@@ -3,22 +3,23 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import resources
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader
+from starlette.routing import Route
 
 from ddlcn import __version__
 from ddlcn.blas import one_blas_thread
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
 from ddlcn.serve import answers
-from ddlcn.serve.guard import Guard, busy, refusal
+from ddlcn.serve.guard import Guard, refusal
 from ddlcn.serve.limits import Limits
 from ddlcn.serve.predictor import NotFound, Predictor, Upload
-from ddlcn.serve.workers import Busy, Workers
+from ddlcn.serve.workers import Workers
 
 _REASONS = {
     400: "the body can't be parsed",
@@ -147,14 +148,11 @@ def create_app(
     )
     app.state.service = Service(predictor, workers)
     app.include_router(api)
-    for path, place in _STATIC.items():
-        app.add_api_route(path, _file(*place), include_in_schema=False)
+    for path, (package, file, kind) in _STATIC.items():
+        content = resources.files(package).joinpath(file).read_bytes()
+        app.router.routes.append(Route(path, Response(content, media_type=kind), methods=["GET"]))
     app.add_api_route("/docs", _docs, include_in_schema=False)
     app.add_middleware(Guard, token=token, limits=limits, workers=workers)
-
-    @app.exception_handler(Busy)
-    async def on_busy(request: Request, error: Exception) -> JSONResponse:
-        return busy()
 
     @app.exception_handler(DDLCNError)
     async def on_mistake(request: Request, error: Exception) -> JSONResponse:
@@ -169,16 +167,7 @@ def create_app(
 
 
 async def _read(image: UploadFile) -> Upload:
-    return Upload(image.filename or "image", await image.read())
-
-
-def _file(package: str, name: str, kind: str) -> Any:
-    content = resources.files(package).joinpath(name).read_bytes()
-
-    async def send() -> Response:
-        return Response(content, media_type=kind)
-
-    return send
+    return image.filename or "image", await image.read()
 
 
 async def _docs(request: Request) -> Response:

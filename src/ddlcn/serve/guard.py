@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ddlcn.serve.limits import Limits
-from ddlcn.serve.workers import Workers
+from ddlcn.serve.workers import BUSY, Workers
 
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -38,7 +38,7 @@ def refusal(status: int, reason: str) -> JSONResponse:
 
 def busy() -> JSONResponse:
     """Return the answer to a request too many."""
-    return refusal(503, "too many requests at once; try again in a second")
+    return refusal(503, BUSY)
 
 
 def is_loopback(host: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -16,6 +16,7 @@ from ddlcn.description import describe
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.evidence import ChannelEvidence, Evidence
 from ddlcn.images import decode_file
+from ddlcn.images.decode import naming
 from ddlcn.report.atoms import atom_channel, atom_class, heaviest, shared
 from ddlcn.report.explanation import strongest
 from ddlcn.report.pixels import EVIDENCE_COLOURS, data_uri
@@ -23,14 +24,8 @@ from ddlcn.report.strokes import svg_paths
 from ddlcn.serve import answers
 from ddlcn.serve.limits import Limits
 
+Upload = tuple[str, bytes]  # name and content of an image, as sent
 _PATCHES = 3  # of an atom
-
-
-class Upload(NamedTuple):
-    """An image as it was sent."""
-
-    name: str
-    content: bytes
 
 
 class NotFound(DDLCNError):
@@ -68,21 +63,20 @@ class Predictor:
 
     def predict(self, uploads: list[Upload]) -> answers.Predictions:
         """Classify images."""
-        found = (self.model.predict_proba([image])[0] for image in self._decoded(uploads))
-        pairs = zip(uploads, found, strict=True)
-        return answers.Predictions(predictions=[answers.Prediction(**self._ranked(*each)) for each in pairs])
+        found = (self._ranked(name, self.model.predict_proba([image])[0]) for name, image in self._decoded(uploads))
+        return answers.Predictions(predictions=[answers.Prediction(**fields) for fields in found])
 
     def explain(self, upload: Upload, label: str | None, numbers: bool) -> answers.Explanation:
         """Say where in an image the score of a class (by default, of the most likely) comes from."""
         number = None if label is None else self._number(label)
-        [image] = self._decoded([upload])
+        [(name, image)] = self._decoded([upload])
         probabilities = self.model.predict_proba([image])[0]
         number = int(probabilities.argmax()) if number is None else number
         evidence = self.model.explain(image, self.model.classes_[number])
         values, grey = evidence.map(), self.model.encoder_.working_image(image)
         largest = float(np.abs(values).max())
         return answers.Explanation(
-            **self._ranked(upload, probabilities),
+            **self._ranked(name, probabilities),
             explained=self.classes[number],
             score=evidence.score,
             bias=evidence.bias,
@@ -121,19 +115,17 @@ class Predictor:
                 found[depth].append(answers.UsedAtom(atom=k, strokes=_strokes(atoms[k]), used_by=used_by))
         return found
 
-    def _decoded(self, uploads: list[Upload]) -> Iterator[np.ndarray]:
-        """The images in grey, one at a time."""
+    def _decoded(self, uploads: list[Upload]) -> Iterator[tuple[str, np.ndarray]]:
+        """Names and images in grey, one at a time."""
         pixels = 0
-        for upload in uploads:
-            try:
-                grey = decode_file(io.BytesIO(upload.content), max_pixels=self.limits.pixels)
-            except ImageError as error:
-                raise ImageError(f"{upload.name!r} {error}") from None
+        for name, content in uploads:
+            with naming(repr(name)):
+                grey = decode_file(io.BytesIO(content), max_pixels=self.limits.pixels)
             pixels += grey.size
             if pixels > self.limits.pixels:
                 most = f"{self.limits.pixels / 10**6:g} million pixels"
-                raise ImageError(f"{upload.name!r} takes the request over {most}; send fewer images at once")
-            yield grey
+                raise ImageError(f"{name!r} takes the request over {most}; send fewer images at once")
+            yield name, grey
 
     def _number(self, label: str) -> int:
         if label not in self.classes:
@@ -141,11 +133,11 @@ class Predictor:
             raise NotFound(f"class={label!r}: choose from {known}{', …' if len(self.classes) > 10 else ''}")
         return self.classes.index(label)
 
-    def _ranked(self, upload: Upload, probabilities: np.ndarray) -> dict[str, Any]:
+    def _ranked(self, name: str, probabilities: np.ndarray) -> dict[str, Any]:
         """The fields of a prediction."""
         order = np.argsort(-probabilities, kind="stable")
         shares = [answers.Share(label=self.classes[c], probability=float(probabilities[c])) for c in order]
-        return {"name": upload.name, **shares[0].model_dump(), "classes": shares}
+        return {"name": name, **shares[0].model_dump(), "classes": shares}
 
     def _strongest(self, evidence: Evidence) -> list[answers.AtomShare]:
         if self.channel is None:

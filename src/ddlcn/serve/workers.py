@@ -5,12 +5,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from starlette.exceptions import HTTPException
+
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Busy(Exception):
-    """The queue is full."""
+BUSY = "too many requests at once; try again in a second"
 
 
 class Workers:
@@ -25,24 +24,19 @@ class Workers:
 
     def __init__(self, threads: int, waiting: int) -> None:
         self._pool = ThreadPoolExecutor(threads, "ddlcn")
-        self._places = threads + waiting
+        self._places = asyncio.Semaphore(threads + waiting)
 
     @property
     def full(self) -> bool:
         """Whether `run` would refuse."""
-        return self._places == 0
+        return self._places.locked()
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Wait for the result of some work, or raise `Busy` at once."""
+        """Wait for the result of some work, or raise at once if the queue is full."""
         if self.full:
-            raise Busy
-        self._places -= 1
-        done = asyncio.wrap_future(self._pool.submit(work, *args, **kwargs))
-        done.add_done_callback(self._free)
-        return await done
-
-    def _free(self, _: object) -> None:
-        self._places += 1
+            raise HTTPException(503, BUSY, {"Retry-After": "1"})
+        async with self._places:
+            return await asyncio.wrap_future(self._pool.submit(work, *args, **kwargs))
 
     def stop(self) -> None:
         """Finish running work and drop what waits."""

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from ddlcn import DDLCNError
 from ddlcn_lab.kernels.gibbs import draw_codes
-from ddlcn_lab.methods.bayesian import BayesianDictionary, Factors
+from ddlcn_lab.methods.bayesian import Factors
 
 pytest.importorskip("dictlearn")
 
@@ -68,25 +67,3 @@ def test_precisions():
     model._draw_precisions(rng)
     np.testing.assert_allclose(model.noise, [1, 100], rtol=0.1)
     np.testing.assert_allclose(model.spread, [0.25, 4], rtol=0.15)
-
-
-@pytest.mark.parametrize("joint", [False, True])
-def test_accuracy_and_usage(digits, joint):
-    X, y, Z, t = digits
-    model = BayesianDictionary(joint, atoms_per_class=8, sparsity=10, sweeps=30).fit(X, y)
-    assert model.score(Z, t) > 0.8
-    assert (np.bincount(model.usage_.argmax(axis=0), minlength=10) > 0).all()
-
-
-def test_invalid_parameters(digits):
-    with pytest.raises(DDLCNError, match="sweeps"):
-        BayesianDictionary(sweeps=0).fit(*digits[:2])
-
-
-def test_number_of_first_atoms(digits):
-    """Else samples would have codes of one entry, which teach the classifier nothing."""
-    X, y, others, truth = digits
-    fitted = BayesianDictionary(atoms_per_class=100, sparsity=10).fit(X, y)
-    assert len(fitted.atoms_) <= 2 * len(X) / 3
-    few = BayesianDictionary(atoms_per_class=10, sparsity=10).fit(X, y)
-    assert fitted.score(others, truth) > few.score(others, truth) - 0.1

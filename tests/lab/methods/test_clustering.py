@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from scipy.ndimage import correlate
 from sklearn.cluster import KMeans
 
-from ddlcn import DDLCNError
 from ddlcn_lab.methods import clustering
 from ddlcn_lab.methods.clustering import ClusteredFilters, convolutional_kmeans, respond
 
@@ -51,8 +49,3 @@ def test_row_of_both_layers(pictures):
     cells = first.reshape(4, 4, 4, 4, 4).max(axis=(1, 3)).ravel()
     own = rows[0][: len(cells)]
     np.testing.assert_allclose(own / np.linalg.norm(own), cells / np.linalg.norm(cells), atol=1e-6)
-
-
-def test_invalid_parameters(pictures):
-    with pytest.raises(DDLCNError, match="odd side"):
-        ClusteredFilters(side=4).fit(pictures[0])

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import orthogonal_mp
 
-from ddlcn import DDLCNError
 from ddlcn_lab.methods.hmp import MultipathFeatures
 
 pytest.importorskip("dictlearn")
@@ -56,8 +55,3 @@ def test_feature_by_definition(model, images):
         path = np.concatenate(pooled)
         expected.append(path / np.linalg.norm(path))
     np.testing.assert_allclose(model.transform(images[:1])[0], np.concatenate(expected), atol=1e-5)
-
-
-def test_small_images():
-    with pytest.raises(DDLCNError, match="patch of 16"):
-        MultipathFeatures().fit(np.zeros((3, 8, 8)))

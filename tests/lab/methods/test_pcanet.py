@@ -3,7 +3,6 @@ import pytest
 from scipy.ndimage import correlate
 from sklearn.decomposition import PCA
 
-from ddlcn import DDLCNError
 from ddlcn_lab.kernels.filters import chi_square_distances
 from ddlcn_lab.methods.pcanet import PCANet
 
@@ -51,9 +50,3 @@ def test_chi_square():
     bins, counts = np.array([0, 2], np.uint8), np.array([1, 3], np.uint8)
     found = chi_square_distances(dense, bins, counts, np.array([0]), np.array([[0, 2]]), table, 2.0**-20)
     np.testing.assert_allclose(found, [4 / 4 + 1 + 3], rtol=1e-6)
-
-
-@pytest.mark.parametrize("params", [{"stages": 3}, {"n_filters": 9}, {"filter_size": 4}, {"block": 99}])
-def test_invalid_parameters(pictures, params):
-    with pytest.raises(DDLCNError, match="give"):
-        PCANet(**params).fit(*pictures[:2])

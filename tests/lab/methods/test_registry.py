@@ -4,13 +4,7 @@ import pytest
 
 from ddlcn import DDLCNError
 from ddlcn_lab.methods import memory
-from ddlcn_lab.methods.addl import ADDL
-from ddlcn_lab.methods.bayesian import BayesianDictionary
-from ddlcn_lab.methods.copar import COPAR
-from ddlcn_lab.methods.fddl import FDDL
-from ddlcn_lab.methods.ksvd import LabelConsistentKSVD
 from ddlcn_lab.methods.registry import METHODS, get_method
-from ddlcn_lab.methods.rrc import RobustCoding
 
 OTHERS = [name for name in METHODS if not name.startswith(("ddlcn", "mnist"))]
 
@@ -39,12 +33,3 @@ def test_memory(name, pictures, monkeypatch):
         model.set_params(codebookfeatures__n_atoms=10)
     with pytest.raises(DDLCNError, match="GB"):
         model.fit(list(pictures[0]), pictures[1])
-
-
-@pytest.mark.parametrize(
-    "model", [FDDL(2), COPAR(2, 2), ADDL(2), BayesianDictionary(), LabelConsistentKSVD(2), RobustCoding()]
-)
-def test_too_many_atoms(model, digits, monkeypatch):
-    monkeypatch.setattr(memory, "LARGEST", 10_000)
-    with pytest.raises(DDLCNError, match="give fewer"):
-        model.fit(*digits[:2])

@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from sklearn.linear_model import Lasso
 
 from ddlcn.layers.coding import LLCCoder
-from ddlcn_lab.methods.inputs import RandomFaces
 from ddlcn_lab.methods.representation import RepresentationClassifier
 
 
@@ -24,13 +22,3 @@ def test_images_per_class(digits):
     X, y, *_ = digits
     model = RepresentationClassifier(LLCCoder(5), images_per_class=4).fit(X, y)
     assert np.bincount(model.atom_classes_).tolist() == [4] * 10
-
-
-@pytest.mark.data
-def test_src_on_yaleb(data_dir):
-    from ddlcn_lab.datasets import load_dataset
-
-    train, test = load_dataset("yaleb", data_dir).split(0.5, seed=0)
-    faces = RandomFaces(longest_side=96).fit(train.images)
-    model = RepresentationClassifier().fit(faces.transform(train.images), train.target)
-    assert abs(model.score(faces.transform(test.images), test.target) - 0.972) < 0.015

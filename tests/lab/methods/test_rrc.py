@@ -3,7 +3,6 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso
 
-from ddlcn import DDLCNError
 from ddlcn_lab.methods.representation import RepresentationClassifier
 from ddlcn_lab.methods.rrc import RobustCoding
 
@@ -21,22 +20,9 @@ def test_codes_are_a_weighted_lasso(digits, n_eigenfaces):
     np.testing.assert_allclose(model.code(row, weights), peer.coef_, atol=1e-3)
 
 
-def test_weights():
-    e = np.linspace(0, 1, 101)
-    weights = RobustCoding(trusted=0.8).weights(e)
-    assert weights[80] == pytest.approx(0.5)
-    assert weights[0] > 0.99
-    assert (np.diff(weights) < 0).all()
-
-
 def test_corrupted_pixels(digits):
     X, y, Z, t = digits
     spoilt = Z.copy()
     spoilt[:, np.random.default_rng(0).choice(64, 6, replace=False)] = 30
     robust = RobustCoding(trusted=0.7).fit(X, y).score(spoilt, t)
     assert robust > RepresentationClassifier().fit(X, y).score(spoilt, t) + 0.1
-
-
-def test_invalid_parameters(digits):
-    with pytest.raises(DDLCNError, match="share"):
-        RobustCoding(trusted=2).fit(*digits[:2])

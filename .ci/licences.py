@@ -1,6 +1,6 @@
 """The licences of all that is pinned in constraints.txt, and which of it a user of the package gets.
 
-python -m tests.licences [--write]    checks docs/licences.md, or writes it
+python .ci/licences.py [--write]    checks docs/licences.md, or writes it
 """
 
 import re
