@@ -1,12 +1,13 @@
-"""Does it matter that held-out images have taught the dictionaries that judge them?
+"""Does it matter for the choice of augmentation that held-out images have taught the dictionaries that judge them?
 
     python -m benchmarks.selection_leak
 
-Of each class 2t images are drawn. Weights of channels and augmentation are selected on the second half of them, once
-with dictionaries learnt on that half (as `fit` does it) and once with dictionaries learnt on the first half, which
-has no image in common. A model with the settings of each is then trained on the second half and tested on up to 40
-other images per class. The table has the share of equal choices and the paired difference of accuracies (seeds from
-100 on, so that no split of the results is touched).
+Weights of channels are compared without that leak: `fit` learns dictionaries for each fold. Augmentation is compared
+with the dictionaries of all training images. Of each class 2t images are drawn. The policy is selected on the second
+half of them, once with dictionaries learnt on that half (as `fit` does it) and once with dictionaries learnt on the
+first half, which has no image in common. A model with each policy is then trained on the second half and tested on up
+to 40 other images per class. The table has the share of equal choices and the paired difference of accuracies (seeds
+from 100 on, so that no split of the results is touched).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import numpy as np
 
 from benchmarks import data
-from ddlcn import DDLCNClassifier, learning, presets
+from ddlcn import Channel, DDLCNClassifier, learning, presets
 from ddlcn.execution import session
 from ddlcn.images import ImageSet, value_range
 from ddlcn.selection import Selection
@@ -47,31 +48,36 @@ def compare(images: ImageSet, t: int, seed: int) -> tuple[bool, float]:
         halves[1].extend(own[t : 2 * t])
         test.extend(own[2 * t : 2 * t + 40])
     others, train = (images.take(np.array(rows)) for rows in halves)
-    leaky, clean = selected(train, train, seed), selected(others, train, seed)
+    channels = weighted(train, seed)
+    leaky, clean = selected(channels, train, train, seed), selected(channels, others, train, seed)
     if leaky == clean:
         return True, 0.0
     tested = images.take(np.array(test))
-    scores = [trained(train, *settings, seed).score(tested.images, tested.target) for settings in (leaky, clean)]
+    scores = [trained(channels, train, policy, seed).score(tested.images, tested.target) for policy in (leaky, clean)]
     return False, scores[1] - scores[0]
 
 
-def selected(teachers: ImageSet, judges: ImageSet, seed: int) -> tuple[tuple[float, ...], str]:
-    """Weights and augmentation, selected on some images, with dictionaries learnt on others."""
+def weighted(train: ImageSet, seed: int) -> list[Channel]:
+    """The channels that suit the images, with their weights."""
+    with session(None, -1) as run:
+        levels, choose = value_range(train.images), Selection(train.target, seed, -1)
+        channels = learning.suited_channels(presets.best().channels, choose, levels, train.images, run)
+        found = learning.weighted_channels(channels, None, levels, choose, train.images, seed, run)
+    return [channel for channel in found if channel.weight]
+
+
+def selected(channels: list[Channel], teachers: ImageSet, judges: ImageSet, seed: int) -> str:
+    """The policy of augmentation, selected on some images, with dictionaries learnt on others."""
     with session(None, -1) as run:
         levels, choose = value_range(judges.images), Selection(judges.target, seed, -1)
-        channels = presets.best().channels
         encoder = learning.learn_encoder(channels, None, levels, teachers.images, teachers.target, seed, run)
         rows = learning.encoded(encoder, judges.images, run)
-        weights = choose.weights(encoder, rows[choose.sample])
-        encoder, rows = learning.weighted(encoder, rows, choose, run)
         policy, *_ = learning.augmented("auto", encoder, judges.images, rows, choose, run)
-    return tuple(weights), policy
+    return policy
 
 
-def trained(train: ImageSet, weights: tuple[float, ...], policy: str, seed: int) -> DDLCNClassifier:
-    """A model with these settings."""
-    given = zip(presets.best().channels, weights, strict=True)
-    channels = [channel.with_params(weight=weight) for channel, weight in given if weight]
+def trained(channels: list[Channel], train: ImageSet, policy: str, seed: int) -> DDLCNClassifier:
+    """A model with these channels and this policy."""
     model = DDLCNClassifier(channels=channels, augmentation=policy, deskew=False, random_state=seed, n_jobs=-1)
     return model.fit(train.images, train.target)
 

@@ -13,7 +13,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from ddlcn import DDLCNClassifier, presets
-from ddlcn.layers.sift import DenseSIFT, Descriptors
+from ddlcn.layers.patches import Descriptors
+from ddlcn.layers.sift import DenseSIFT
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,9 +47,9 @@ def image_files(folder, images):
 
 
 def quick_channels(preset="best", **params):
-    """Channels of a preset, with fewer patches and atoms; parameters as in `sift__coder__beta=0.1`."""
-    found = presets.get_preset(preset, atoms_per_class=2, deeper_atoms=(6,)).channels
-    quick = {"descriptor__min_side": 40, "descriptor__contrast_threshold": 0.1}
+    """Grey channels of a preset, with fewer patches and atoms; parameters as in `sift__coder__beta=0.1`."""
+    found = [c for c in presets.get_preset(preset, atoms_per_class=2, deeper_atoms=(6,)).channels if c.name != "color"]
+    quick = {"descriptor__min_side": 40, "descriptor__contrast_threshold": 0.1, "weight": 1.0}
     own = {c.name: {k.partition("__")[2]: v for k, v in params.items() if k.startswith(f"{c.name}__")} for c in found}
     return [channel.with_params(**quick | own[channel.name]) for channel in found]
 
@@ -117,11 +118,11 @@ class CountingSIFT(DenseSIFT):
         super().__init__(min_side=min_side, patch_size=patch_size, contrast_threshold=contrast_threshold)
         self.name, self.fail_at = name, fail_at
 
-    def describe(self, image, value_range=(0.0, 1.0), warp=None):
+    def describe(self, image):
         self.calls[self.name] += 1
         if self.calls[self.name] == self.fail_at:
             raise KeyboardInterrupt
-        return super().describe(image, value_range, warp)
+        return super().describe(image)
 
 
 def counting_channels(**params):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ddlcn import DDLCNClassifier
-from ddlcn.description import describe, selection_sentences, settings
+from ddlcn.description import describe, networks, selection_sentences, settings
 
 GAIN = "in held-out log-likelihood over"
 
@@ -35,6 +35,18 @@ def test_settings(model: DDLCNClassifier) -> None:
     assert found.items() >= {"deskew": "no", "sift.weight": "1", "sift.atoms": "4 + 4", "sift.power": "0.5"}.items()
     assert found["sift.coder"] == "LocalityCoder(beta=0.05, n_neighbors=30)"
     assert found["augmentation"] == model.augmentation_
+    assert found["sift_grid.descriptor"] == "that of sift"
+
+
+def test_network(model: DDLCNClassifier) -> None:
+    assert networks(describe(model)) == []
+    descriptor = {"kind": "Backbone", "network": "lite", "sha256": "0123456789ab" + 52 * "f"}
+    channels = [{"name": name, "descriptor": descriptor} for name in ("backbone", "backbone_mean")]
+    described = describe(model) | {"channels": channels, "weights": [1.0, 0.5]}
+    assert networks(described) == ["lite"]
+    found = settings(described)
+    assert found["backbone.descriptor"] == "Backbone(network='lite', sha256='0123456789ab…')"
+    assert (found["backbone_mean.descriptor"], found["backbone_mean.weight"]) == ("that of backbone", "0.5")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from ddlcn import Channel, DDLCNError, DenseSIFT, LinearCoder, LLCCoder, LocalityCoder, MeanGrid, SpatialPyramid
+from ddlcn.evidence import ChannelEvidence
 from ddlcn.layers.dictionary import DictionaryLearning
+from ddlcn.layers.patches import Descriptors
 from tests.helpers import quick_channels, quick_model
+from tests.report.conftest import coloured  # noqa: F401
 
 
 def bars(seed, n_classes=3, per_class=3, colour=False):
@@ -111,3 +114,21 @@ def test_map_spreads_a_share_over_its_patch(fitted):
         rows, columns = (np.abs(np.arange(side) - at) < size / 2 for side, at in zip(truth.shape, centre, strict=True))
         truth[np.ix_(rows, columns)] += share / size**2
     assert_allclose(evidence.map(), truth, atol=1e-9)
+
+
+def test_colour_and_network(coloured):  # noqa: F811
+    model, images = coloured
+    names = [channel.name for channel in model.encoder_.channels]
+    assert names[:3] == ["sift", "sift_grid", "color"]
+    for image in (images[0], images[4][:20], np.zeros((9, 21, 3)), images[8][..., 0]):
+        assert_adds_up(model, image)
+    assert all(channel.total for channel in model.explain(images[0]).channels)
+
+
+def test_cells_with_rounded_sides():
+    centres = (np.arange(4) + 0.5) * (62 / 4) - 0.5  # 15.5 pixels each, rounded to 16
+    positions = np.stack(np.meshgrid(centres, centres, indexing="ij"), axis=-1).reshape(-1, 2)
+    descriptors = Descriptors(np.zeros((16, 1)), positions, (62, 62), np.full(16, 16))
+    evidence = ChannelEvidence("backbone", np.arange(16.0)[:, None], None, descriptors)
+    for shape in ((62, 62), (300, 200), (3, 5), (2, 1)):
+        assert evidence.map(shape).sum() == pytest.approx(120)

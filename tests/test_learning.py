@@ -1,17 +1,21 @@
 """The steps of training: dictionaries of the right images, features in any parts, copies in their groups."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import vstack
 
-from ddlcn import DDLCNError, LinearSVM, learning
+from ddlcn import DDLCNError, ImageEncoder, LinearSVM, learning
 from ddlcn.execution import session
 from ddlcn.layers.dictionary import class_seeds
 from ddlcn.preprocessing.augmentation import copies
+from ddlcn.preprocessing.prepared import PreparedImage
+from ddlcn.presets import best
 from ddlcn.selection import Selection
 from ddlcn.training_data import check
-from tests.helpers import CountingSIFT, counting_channels, mirrored_digits, quick_channels, quick_model
+from tests.helpers import CountingSIFT, counting_channels, eight_bit, mirrored_digits, quick_channels, quick_model
 
 RANGE = (0.0, 16.0)
 
@@ -40,8 +44,8 @@ def test_dictionary_of_each_class(digits, run):
     assert_array_equal(encoder["sift"].atom_classes, np.repeat(np.arange(4), 3))
     for c, seed in enumerate(class_seeds(7, 4)):
         drawn = np.sort(np.random.RandomState(seed).permutation(np.flatnonzero(y == c))[:5])
-        values = [sift.descriptor.describe(images[i], RANGE).values for i in drawn]
-        assert_array_equal(V[3 * c : 3 * c + 3], sift.dictionary.learn(values, seed))
+        values = [sift.descriptor.describe(PreparedImage(images[i], RANGE)).values for i in drawn]
+        assert_array_equal(V[3 * c : 3 * c + 3], sift.dictionary.learn(sift.dictionary.sample(values), seed))
     assert_array_equal(U, sift.dictionary.learn_deeper(V, 7)[1])
     assert (encoder.value_range, encoder.deskew, encoder.weights) == (RANGE, None, (1.0,))
 
@@ -57,6 +61,70 @@ def test_channel_with_dictionaries_of_another(digits, run):
     assert np.abs(alone["sift"].dictionaries[0] - found["sift"].dictionaries[0]).max() > 0.01  # of deskewed images
     with pytest.raises(DDLCNError, match="channel 'sift_grid' uses the dictionaries of 'sift': add that channel"):
         learning.learn_encoder([grid], None, RANGE, *digits, 0, run)
+
+
+@pytest.mark.parametrize("n_components", [5, 500])
+def test_reduced_descriptors(digits, run, n_components):
+    """Dictionaries of principal components, of which there are no more than features."""
+    (sift,) = quick_channels("paper", sift__dictionary__n_components=n_components)
+    encoder = learning.learn_encoder([sift], None, RANGE, *digits, 0, run)
+    mean, components = encoder["sift"].projection
+    assert (mean.shape, components.shape) == ((128,), (min(n_components, 128), 128))
+    assert encoder["sift"].dictionary.n_components == len(components)
+    assert [each.shape[1] for each in encoder["sift"].dictionaries] == [len(components)] * 2
+    again = ImageEncoder.from_dict(encoder.to_dict(), encoder.arrays())
+    assert_array_equal(again.transform(digits[0][:3]).toarray(), encoder.transform(digits[0][:3]).toarray())
+
+
+# ------------------------------------------------------------------------------------------ colour, weights
+
+
+def colored_digits(digits, colored):
+    """Digits in red where told so, and labels."""
+    images = np.repeat(eight_bit(digits[0])[..., None], 3, axis=3)
+    images[colored, ..., 1:] //= 3
+    return images, digits[1]
+
+
+@pytest.mark.parametrize(("share", "used"), [(0, False), (0.05, False), (0.5, True), (1, True)])
+def test_color_is_described_if_a_tenth_of_the_images_have_it(digits, run, share, used):
+    rng, choose = np.random.default_rng(0), Selection(digits[1], 0)
+    images, _ = colored_digits(digits, rng.permutation(len(digits[1])) < share * len(digits[1]))
+    channels = learning.suited_channels(best().channels, choose, (0.0, 1.0), images, run)
+    assert [channel.name for channel in channels] == ["sift", "sift_grid", "color"][: 2 + used]
+    (row,) = choose.record
+    assert (row["setting"], row["candidate"]) == ("color", used)
+    assert learning.suited_channels(channels[:1], choose, (0.0, 1.0), images, run) == channels[:1]
+
+
+def test_warning_if_colour_follows_the_class(digits, run):
+    images, labels = colored_digits(digits, digits[1] < 2)
+    with pytest.warns(UserWarning, match="some classes have grey images only and others colour images only"):
+        learning.suited_channels(best().channels, Selection(labels, 0), (0.0, 1.0), images, run)
+
+
+def test_weights_are_chosen_by_dictionaries_that_did_not_see_the_fold(digits, run):
+    """Each fold has dictionaries of its own; with one layer there is no grid to weigh."""
+    images, labels = digits
+    channels = quick_channels(sift_grid__weight="auto", sift__weight=1.0)
+    choose = Selection(labels, 0)
+    found = learning.weighted_channels(channels, None, RANGE, choose, images, 0, run)
+    assert [channel.name for channel in found] == ["sift", "sift_grid"]
+    assert found[1].weight in (0, 0.5, 1, 2, 4)
+    assert [row["candidate"] for row in choose.record] == [1, 0, 0.5, 2, 4]
+    one_layer = [channels[0].with_params(dictionary__deeper_atoms=()), channels[1]]
+    (alone,) = learning.weighted_channels(one_layer, None, RANGE, Selection(labels, 0), images, 0, run)
+    assert (alone.name, alone.weight) == ("sift", 1.0)
+
+
+def test_channel_of_weight_zero_is_not_learnt(digits, run):
+    sift, grid = quick_channels()
+    other = replace(sift, name="other", weight=0.0)
+    encoder = learning.learn_encoder([sift, grid, other], None, RANGE, *digits, 0, run)
+    assert [channel.name for channel in encoder.channels] == ["sift", "sift_grid"]
+    only_grid = learning.learn_encoder([replace(sift, weight=0.0), grid], None, RANGE, *digits, 0, run)
+    assert [channel.name for channel in only_grid.channels] == ["sift_grid"]
+    assert_array_equal(only_grid["sift_grid"].dictionaries[0], encoder["sift_grid"].dictionaries[0])
 
 
 # ------------------------------------------------------------------------------------------------- features

@@ -18,9 +18,10 @@ def test_paper_is_one_channel_without_selection():
     assert {name: params[f"sift__{name}"] for name in wanted} == wanted
 
 
-def test_best_selects_and_has_two_channels():
+def test_best_selects_and_has_three_channels():
     found = presets.best()
-    assert [(channel.name, channel.weight) for channel in found.channels] == [("sift", 1.0), ("sift_grid", "auto")]
+    weights = {channel.name: channel.weight for channel in found.channels}
+    assert weights == {"sift": 1.0, "sift_grid": "auto", "color": "auto"}
     assert found.channels[1].dictionary == "sift"
     assert found.channels[0].descriptor is found.channels[1].descriptor
     assert (found.deskew, found.augmentation, found.C) == ("auto", "auto", "auto")
@@ -30,9 +31,9 @@ def test_best_selects_and_has_two_channels():
 def test_parameters_of_the_classifier_reach_dictionaries(preset):
     model = DDLCNClassifier(preset=preset, images_per_class=None, atoms_per_class=7, deeper_atoms=(9, 4))
     dictionary = settings_of(model).channels[0].dictionary
-    assert (dictionary.counts, dictionary.deeper_atoms) == ((None, 7), (9, 4))
+    assert (dictionary.images_per_class, dictionary.atoms_per_class, dictionary.deeper_atoms) == (None, 7, (9, 4))
     default = settings_of(DDLCNClassifier(preset=preset)).channels[0].dictionary
-    assert (default.counts, default.deeper_atoms) == ((15, 15), (64,))
+    assert (default.images_per_class, default.atoms_per_class, default.deeper_atoms) == ("auto", "auto", (64,))
 
 
 def test_given_settings_replace_those_of_the_preset():
@@ -50,7 +51,7 @@ INVALID = {
     "deeper_atoms": [64],
     "C": [-1.0, "cv"],
 }
-INVALID |= {"deskew": ["yes"], "augmentation": ["moved"], "backbone": ["lite0"]}
+INVALID |= {"deskew": ["yes"], "augmentation": ["moved"]}
 INVALID |= {"channels": [[], presets.paper().channels * 2, ["sift"], presets.paper().channels[0]]}
 
 
@@ -60,6 +61,32 @@ def test_invalid_parameters_are_refused_before_any_work(name, value):
     with pytest.raises(DDLCNError, match=f"{name}=") as error:
         DDLCNClassifier(**{name: value}).fit(["no such file"] * 4, [0, 0, 1, 1])
     assert "no such file" not in str(error.value)
+
+
+BACKBONES = {
+    "network 'lite0' is unknown; choose from efficientnet-lite0": {"backbone": "lite0"},
+    r"network 'no.onnx' can't be read \(No such file": {"backbone": "no.onnx"},
+    "leave it out with channels=": {"backbone": "efficientnet-lite0", "channels": list(presets.best().channels)},
+    "augmentation='affine': with channel 'backbone', one of 'none', 'flip'": {
+        "backbone": "efficientnet-lite0",
+        "augmentation": "affine",
+    },
+}
+
+
+@pytest.mark.parametrize("message", BACKBONES)
+def test_invalid_backbone(message):
+    pytest.importorskip("onnxruntime", reason="needs the extra backbone")
+    with pytest.raises(DDLCNError, match=message):
+        DDLCNClassifier(**BACKBONES[message]).fit(["no such file"] * 4, [0, 0, 1, 1])
+
+
+def test_backbone_adds_two_channels():
+    pytest.importorskip("onnxruntime", reason="needs the extra backbone")
+    found = settings_of(DDLCNClassifier(backbone="efficientnet-lite0")).channels
+    assert [channel.name for channel in found] == ["sift", "sift_grid", "color", "backbone", "backbone_mean"]
+    assert [channel.descriptor.output for channel in found[3:]] == ["stage7", "head"]
+    assert len(found[3].descriptor.sha256) == 64
 
 
 def test_invalid_part_is_refused_before_any_work():

@@ -55,10 +55,10 @@ def test_default_where_nothing_can_be_held_out():
 
 @pytest.mark.parametrize(
     ("classes", "images", "sampled", "of_each"),
-    [(38, 32, 10, 30), (100, 20, 20, 20), (102, 30, 20, 30), (10, 30, 10, 30), (10, 6000, 10, 100), (3, 1, 3, 1)],
+    [(38, 32, 10, 30), (100, 20, 15, 20), (102, 30, 10, 30), (10, 30, 10, 30), (10, 6000, 10, 100), (3, 1, 3, 1)],
 )
 def test_sample_has_whole_classes(classes, images, sampled, of_each):
-    """A fifth of all images, but no fewer than 300 and no more than 1,000."""
+    """A tenth of all images, but no fewer than 300 and no more than 1,000."""
     y = np.tile(np.arange(classes), images)
     sample = Selection(y, 0).sample
     found = np.bincount(y[sample])
@@ -78,21 +78,34 @@ def blocks(noise):
     return csr_array(np.hstack([part / np.linalg.norm(part, axis=1, keepdims=True) for part in parts]) / 2**0.5)
 
 
-def encoder_of(*weights):
-    channels = [SimpleNamespace(name=name, weight=weight) for name, weight in zip("ab", weights, strict=True)]
-    return SimpleNamespace(channels=channels, slices=(slice(0, 20), slice(20, 40)))
+def grams(noise):
+    """The Gram matrices of two such channels, the same for each fold."""
+    rows = blocks(noise).toarray() * 2**0.5
+    return lambda: [[(part @ part.T).astype(np.float32) for part in np.hsplit(rows, 2)]] * 3
+
+
+def channels_of(*weights):
+    return [SimpleNamespace(name=name, weight=weight) for name, weight in zip("ab", weights, strict=True)]
 
 
 def test_weights():
     """A channel of noise is left out, and one that has all information weighs most, or the other is left out."""
     selection = Selection(Y, 0)
-    assert selection.weights(encoder_of(1.0, "auto"), blocks([0.3, 100])) == [1, 0]
+    assert selection.weights(channels_of(1.0, "auto"), grams([0.3, 100])) == [1, 0]
     assert [row["candidate"] for row in selection.record] == [1, 0, 0.5, 2, 4]
     assert {row["setting"] for row in selection.record} == {"weight of b"}
-    first, second = Selection(Y, 0).weights(encoder_of("auto", "auto"), blocks([100, 0.3]))
+    first, second = Selection(Y, 0).weights(channels_of("auto", "auto"), grams([100, 0.3]))
     assert (first, second > 0) == (0, True)
-    assert Selection(Y, 0).weights(encoder_of(1.0, "auto"), blocks([100, 0.3]))[1] == 4
-    assert Selection(Y, 0).weights(encoder_of(1.0, 0.25), blocks([0.3, 100])) == [1, 0.25]
+    assert Selection(Y, 0).weights(channels_of(1.0, "auto"), grams([100, 0.3]))[1] == 4
+    assert Selection(Y, 0).weights(channels_of(1.0, 0.25), lambda: pytest.fail("nothing is free")) == [1, 0.25]
+
+
+def test_weights_by_channels_that_were_taught_without_the_fold():
+    """A channel that knows the classes of the images that taught it, and guesses those of others, is left out."""
+    selection, honest = Selection(Y, 0), grams([0.3, 0.3])()[0][0]
+    guessed = [np.where(selection.folds == fold, np.random.default_rng(fold).permutation(Y), Y) for fold in range(3)]
+    by_fold = [[honest, np.equal.outer(known, known).astype(np.float32)] for known in guessed]
+    assert selection.weights(channels_of(1.0, "auto"), lambda: by_fold) == [1, 0]
 
 
 # -------------------------------------------------------------------------------------- deskew, augmentation
@@ -131,7 +144,8 @@ def test_augmentation_that_hurts_is_not_chosen():
 
 def test_selection_of_a_model():
     images, labels = small_digits()
-    model = quick_model(deskew="auto", augmentation="auto", C="auto").fit(images, labels)
+    channels = quick_channels(sift_grid__weight="auto")
+    model = quick_model(channels=channels, deskew="auto", augmentation="auto", C="auto").fit(images, labels)
     assert all(set(row) == KEYS for row in model.selection_)
     settings = ["deskew", "weight of sift_grid", "augmentation", "C"]
     assert list(dict.fromkeys(row["setting"] for row in model.selection_)) == settings
@@ -149,7 +163,8 @@ def test_selection_of_a_model():
 
 def test_single_image_per_class():
     images, labels = small_digits(1)
-    model = quick_model(deskew="auto", augmentation="auto", C="auto").fit(images, labels)
+    channels = quick_channels(sift_grid__weight="auto")
+    model = quick_model(channels=channels, deskew="auto", augmentation="auto", C="auto").fit(images, labels)
     assert (model.augmentation_, model.encoder_.deskew, model.svm_.C_) == ("none", None, 10)
     assert model.encoder_.weights == (1.0, 1.0)
     assert [row["mean_gain"] for row in model.selection_] == [None] * len(model.selection_)

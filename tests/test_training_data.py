@@ -4,28 +4,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ddlcn import DDLCNError, DenseSIFT, presets, training_data
+from ddlcn import DDLCNError, DenseSIFT, presets
 from ddlcn.execution import session
-from ddlcn.training_data import check, joined, recall
+from ddlcn.training_data import check, check_addition, joined
 from tests.helpers import assert_same_model, eight_bit, image_files, quick_model
 
 
 def test_order_does_not_depend_on_the_caller(digits):
+    """Nor do images lose their labels and weights."""
     images, labels = digits
-    names, weights = np.array(list("dbac"))[labels], np.arange(48.0)
+    names, weights, mixed = np.array(list("dbac"))[labels], np.arange(48.0), np.random.default_rng(0).permutation(48)
     found = check(quick_model(), images, names, weights)
-    assert_array_equal(found.labels, np.sort(names))
+    again = check(quick_model(), list(images[mixed]), names[mixed], weights[mixed])
     assert_array_equal(found.classes, list("abcd"))
     assert_array_equal(found.y, np.repeat(np.arange(4), 12))
-    mixed = np.random.default_rng(0).permutation(48)
-    again = check(quick_model(), list(images[mixed]), names[mixed], weights[mixed])
-    for one, other in zip(found.images, again.images, strict=True):
-        assert_array_equal(one, other)
-    assert_array_equal(again.labels, found.labels)
     assert_array_equal(again.sample_weight, found.sample_weight)
-    for image, label, weight in zip(found.images, found.labels, found.sample_weight, strict=True):
-        assert_array_equal(images[int(weight)], image)
-        assert names[int(weight)] == label
+    for each in (found, again):
+        assert_array_equal(each.images, images[found.sample_weight.astype(int)])
+        assert_array_equal(each.labels, names[found.sample_weight.astype(int)])
 
 
 def test_equal_images_of_different_weight(digits):
@@ -65,7 +61,7 @@ def test_fitted_parts_are_not_the_callers(digits):
 
 def test_evidence_of_two_working_sizes(digits):
     images, labels = digits
-    sift, grid = presets.best(atoms_per_class=2, deeper_atoms=(4,)).channels
+    sift, grid, _ = presets.best(atoms_per_class=2, deeper_atoms=(4,)).channels
     channels = [sift, grid.with_params(descriptor=DenseSIFT(patch_size=16, step=8, min_side=48), weight=1.0)]
     evidence = quick_model(channels=channels).fit(images, labels).explain(images[0])
     assert evidence.map().shape == evidence["sift"].descriptors.shape != evidence["sift_grid"].descriptors.shape
@@ -75,30 +71,18 @@ def test_evidence_of_two_working_sizes(digits):
 # -------------------------------------------------------------------------------------------------- extend
 
 
-def test_rows_are_kept_in_the_work_folder(digits, tmp_path):
-    weights = np.random.default_rng(0).random(48)
-    model = quick_model(work_folder=tmp_path, augmentation="flip").fit(*digits, weights)
-    with session(tmp_path) as run:
-        found = recall(run, model.svm_)
-    assert found.features.shape == (96, model.encoder_.n_features)
-    data = check(quick_model(), *digits, weights)
-    assert_array_equal(found.features[:48].toarray(), model.transform(data.images).toarray())
-    assert_array_equal(found.groups, np.tile(np.arange(48), 2))
-    assert_array_equal(found.labels, np.tile(data.labels, 2))
-    assert_array_equal(found.weights, np.tile(data.sample_weight, 2))
-
-
 def test_joined_rows(digits, tmp_path):
-    """Old rows first; copies of new images name the rows of these."""
-    images, labels = digits
-    model = quick_model(work_folder=tmp_path, augmentation="flip").fit(images[:36], labels[:36])
-    data = training_data.check_addition(model, images[36:], labels[36:])
+    """Old rows first, as they are kept in the work folder; copies of new images name the rows of these."""
+    images, labels, weights = *digits, np.random.default_rng(0).random(48)
+    model = quick_model(work_folder=tmp_path, augmentation="flip").fit(images[:36], labels[:36], weights[:36])
+    old, new = check(model, images[:36], labels[:36], weights[:36]), check_addition(model, images[36:], labels[36:])
     with session(tmp_path) as run:
-        found = joined(model, data, run)
-    old = np.tile(np.arange(36), 2)
-    assert_array_equal(found.groups, np.concatenate([old, 72 + np.tile(np.arange(12), 2)]))
-    assert_array_equal(found.labels[72:], 3)
-    flipped = model.transform(data.images[:, :, ::-1]).toarray()
+        found = joined(model, new, run)
+    assert_array_equal(found.groups, np.concatenate([np.tile(np.arange(36), 2), 72 + np.tile(np.arange(12), 2)]))
+    assert_array_equal(found.labels, np.concatenate([np.tile(old.labels, 2), np.full(24, 3)]))
+    assert_array_equal(found.weights[:72], np.tile(old.sample_weight, 2))
+    assert_array_equal(found.features[:36].toarray(), model.transform(old.images).toarray())
+    flipped = model.transform(new.images[:, :, ::-1]).toarray()
     assert_allclose(found.features[84:].toarray(), flipped, atol=1e-4)
 
 

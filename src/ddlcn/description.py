@@ -39,14 +39,24 @@ def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
 def settings(description: dict[str, Any]) -> dict[str, str]:
     """Return the settings of a description as text, by name: `deskew`, `sift.weight`, `sift.coder`, …"""
     found = {"deskew": _text(description["preprocessing"]["deskew"] is not None)}
+    seen: dict[str, str] = {}  # the first channel with each descriptor
     for channel, weight in zip(description["channels"], description["weights"], strict=True):
         name, *parts = channel.items()
         found[f"{name[1]}.weight"] = _text(weight)
         found |= {f"{name[1]}.{key}": _text(value) for key, value in parts if value is not None}
+        first = seen.setdefault(found[f"{name[1]}.descriptor"], name[1])
+        if first != name[1]:
+            found[f"{name[1]}.descriptor"] = f"that of {first}"
         if atoms := description["atoms"].get(name[1]):
             found[f"{name[1]}.atoms"] = " + ".join(map(str, atoms))
     found |= {"augmentation": description["augmentation"], "C": _text(description["C"])}
     return found
+
+
+def networks(description: dict[str, Any]) -> list[str]:
+    """Return the names of the frozen networks that channels of a description use."""
+    descriptors = (channel["descriptor"] for channel in description["channels"])
+    return list(dict.fromkeys(each["network"] for each in descriptors if each.get("kind") == "Backbone"))
 
 
 def selection_sentences(selection: Iterable[dict[str, Any]]) -> list[str]:
@@ -104,5 +114,7 @@ def _text(value: Any) -> str:
         return f"{value:g}"
     if not isinstance(value, dict):
         return str(value)
-    params = ((name, each) for name, each in value.items() if name != "kind" and each is not None)
-    return f"{value['kind']}({', '.join(f'{name}={each!r}' for name, each in params)})"
+    params = {name: each for name, each in value.items() if name != "kind" and each is not None}
+    if "sha256" in params:
+        params["sha256"] = f"{params['sha256'][:12]}…"
+    return f"{value['kind']}({', '.join(f'{name}={each!r}' for name, each in params.items())})"

@@ -17,10 +17,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ddlcn.channel import Block, Channel
-from ddlcn.images import read_grey
-from ddlcn.layers.sift import Descriptors, Warp
+from ddlcn.layers.patches import Descriptors
 from ddlcn.preprocessing.augmentation import Augmentation
-from ddlcn.preprocessing.deskew import deskew
+from ddlcn.preprocessing.prepared import PreparedImage
 
 _DESCRIPTORS_AT_ONCE = 2048  # that are encoded together; no result depends on it
 
@@ -96,6 +95,7 @@ class ImageEncoder:
         found: dict[str, np.ndarray] = {}
         for channel in self.channels:
             found |= {f"{channel.name}.dictionary.{n}": atoms for n, atoms in enumerate(channel.dictionaries)}
+            found |= {f"{channel.name}.projection.{n}": array for n, array in enumerate(channel.projection)}
             if channel.atom_classes is not None:
                 found[f"{channel.name}.atom_classes"] = channel.atom_classes
         return found
@@ -117,30 +117,16 @@ class ImageEncoder:
         """
         channels = []
         for each in description["channels"]:
-            names = (f"{each['name']}.dictionary.{n}" for n in range(len(arrays)))
-            dictionaries = tuple(arrays[name] for name in names if name in arrays)
-            classes = arrays.get(f"{each['name']}.atom_classes")
-            channels.append(Channel.from_dict(each).learnt(dictionaries, classes))
+            dictionaries, projection = (
+                tuple(arrays[name] for n in range(len(arrays)) if (name := f"{each['name']}.{kind}.{n}") in arrays)
+                for kind in ("dictionary", "projection")
+            )
+            channel = replace(Channel.from_dict(each), projection=projection)
+            channels.append(channel.learnt(dictionaries, arrays.get(f"{each['name']}.atom_classes")))
         low, high = description["value_range"]
         size = description["preprocessing"]["deskew"]
         weights = tuple(map(float, description["weights"]))
         return cls(tuple(channels), weights, (float(low), float(high)), size and tuple(map(float, size)))
-
-    def with_weights(self, weights: Sequence[float]) -> ImageEncoder:
-        """Return a copy with other weights.
-
-        Parameters
-        ----------
-        weights : sequence of float
-            One for each channel; channels of weight zero are left out.
-
-        Returns
-        -------
-        ImageEncoder
-        """
-        kept = [(channel, float(w)) for channel, w in zip(self.channels, weights, strict=True) if w > 0]
-        channels, found = zip(*kept, strict=True)
-        return replace(self, channels=channels, weights=found)
 
     def renumbered(self, numbers: np.ndarray) -> ImageEncoder:
         """Return a copy whose atoms know the new numbers of their classes."""
@@ -165,22 +151,21 @@ class ImageEncoder:
         dict of Descriptors
             By the names of channels.
         """
-        grey, warp = read_grey(image, value_range=self.value_range), warp_of(augmentation, self.deskew)
+        prepared = PreparedImage(image, self.value_range, augmentation, self.deskew)
         found: dict[str, Descriptors] = {}
         for channel, key in zip(self.channels, self._descriptor_keys, strict=True):
             if key not in found:
-                found[key] = channel.descriptor.describe(grey, (0.0, 1.0), warp)
+                found[key] = channel.descriptor.describe(prepared)
         return {c.name: found[key] for c, key in zip(self.channels, self._descriptor_keys, strict=True)}
 
     @cached_property
     def _descriptor_keys(self) -> list[str]:
         return [json.dumps(channel.descriptor.to_dict(), sort_keys=True) for channel in self.channels]
 
-    def working_image(self, image: Any) -> np.ndarray:
-        """Return an image as the first channel describes it: grey, at working size, deskewed."""
-        grey = self.channels[0].descriptor.resize(read_grey(image, value_range=self.value_range))
-        warp = warp_of(None, self.deskew)
-        return grey if warp is None else warp(grey)
+    def working_image(self, image: Any, shape: tuple[int, int], colour: bool = False) -> np.ndarray:
+        """Return an image as descriptors of this shape see it: resized, deskewed, in grey or as RGB."""
+        prepared = PreparedImage(image, self.value_range, None, self.deskew)
+        return prepared.rgb(shape) if colour else prepared.grey(shape)
 
     def transform(self, images: Sequence[Any], augmentations: Sequence[Augmentation | None] = ()) -> csr_array:
         """Encode images.
@@ -211,33 +196,6 @@ class ImageEncoder:
             blocks = channel.blocks([image[channel.name] for image in batch])
             parts.append([Block(b.columns + own.start, b.values * np.float32(scale)) for b in blocks])
         return [Block(*map(np.concatenate, zip(*row, strict=True))) for row in zip(*parts, strict=True)]
-
-    def rescaled(self, rows: csr_array, new: ImageEncoder) -> csr_array:
-        """Return rows of this encoder as rows of one with other weights, some channels of it left out."""
-        names = [channel.name for channel in new.channels]
-        factor, column = np.zeros(self.n_features, np.float32), np.zeros(self.n_features, np.int32)
-        for channel, own, scale in zip(self.channels, self.slices, self.scales, strict=True):
-            if channel.name in names:
-                at = names.index(channel.name)
-                factor[own] = new.scales[at] / scale
-                column[own] = np.arange(new.slices[at].start, new.slices[at].stop)
-        kept = factor[rows.indices] > 0
-        ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr].astype(rows.indptr.dtype)
-        indices = rows.indices[kept]
-        values = rows.data[kept] * factor[indices]
-        return csr_array((values, column[indices], ends), shape=(rows.shape[0], new.n_features))
-
-
-def warp_of(augmentation: Augmentation | None, size: tuple[float, float] | None) -> Warp | None:
-    """What happens to a grey image at working size: augmentation, then deskewing to a size; None if nothing."""
-    if augmentation is None and size is None:
-        return None
-
-    def warp(grey: np.ndarray) -> np.ndarray:
-        grey = grey if augmentation is None else augmentation.apply(grey)
-        return grey if size is None else deskew(grey, size)
-
-    return warp
 
 
 def _batches(images: Iterable[dict[str, Descriptors]]) -> Iterator[list[dict[str, Descriptors]]]:

@@ -12,5 +12,9 @@ class ImageError(DDLCNError):
     """An image that can't be read or used."""
 
 
+class NetworkError(DDLCNError):
+    """A frozen network that is missing on this machine, or can't be used."""
+
+
 class ModelFileError(DDLCNError):
     """A model file that is damaged, foreign, or of a newer version."""

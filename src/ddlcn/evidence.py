@@ -16,7 +16,7 @@ import numpy as np
 
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
-from ddlcn.layers.sift import Descriptors
+from ddlcn.layers.patches import Descriptors
 from ddlcn.linear.svm import LinearSVM
 
 
@@ -85,7 +85,7 @@ class ChannelEvidence:
         _, positions, own, sizes = self.descriptors
         out, patches = np.zeros(shape or own), self.shares.sum(axis=1)
         scale, corners = np.divide(out.shape, own), positions - (sizes[:, None] - 1) / 2
-        starts = np.rint(corners * scale).astype(int)
+        starts = np.rint(corners * scale).astype(int).clip(0, np.array(out.shape) - 1)  # cells have rounded sides
         ends = np.maximum(np.rint((corners + sizes[:, None]) * scale).astype(int), starts + 1)
         for share, (top, left), (bottom, right) in zip(patches, starts, ends, strict=True):
             out[top:bottom, left:right] += share / out[top:bottom, left:right].size
@@ -122,9 +122,14 @@ class Evidence:
     def __getitem__(self, name: str) -> ChannelEvidence:
         return {channel.name: channel for channel in self.channels}[name]
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the map: those of the image as the first channel sees it."""
+        return self.channels[0].descriptors.shape
+
     def map(self) -> np.ndarray:
-        """Return the sum of the maps of all channels, of the first one's shape; it sums to score − bias."""
-        return np.sum([channel.map(self.channels[0].descriptors.shape) for channel in self.channels], axis=0)
+        """Return the sum of the maps of all channels, of `shape`; it sums to score − bias."""
+        return np.sum([channel.map(self.shape) for channel in self.channels], axis=0)
 
 
 def explain(encoder: ImageEncoder, svm: LinearSVM, image: Any, label: Any = None) -> Evidence:

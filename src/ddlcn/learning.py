@@ -6,7 +6,9 @@ Work is cut into tasks, functions that depend on their arguments only, and given
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -15,18 +17,23 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from ddlcn.channel import Channel
-from ddlcn.encoder import ImageEncoder, warp_of
+from ddlcn.descriptors.color import has_color
+from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
-from ddlcn.images import read_grey, take
-from ddlcn.layers.dictionary import DictionaryLearning, class_seeds
+from ddlcn.images import read_colour, read_grey, take
+from ddlcn.layers.dictionary import DictionaryLearning, class_seeds, principal_components, reduced
 from ddlcn.layers.pooling import MeanGrid
-from ddlcn.layers.sift import DenseSIFT
+from ddlcn.linear.gram import gram_matrix
 from ddlcn.preprocessing.augmentation import Augmentation, copies
 from ddlcn.preprocessing.deskew import deskewed_size
-from ddlcn.selection import Selection
+from ddlcn.preprocessing.prepared import PreparedImage
+from ddlcn.selection import POLICIES, Selection
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
-_ROWS_AT_ONCE = 512  # that are rescaled
+_FEW_DESCRIPTORS = 5000  # per class, to compare weights of channels with
+_COLOR_SAMPLE = 100  # images that are examined for colour, but at least three of each class
+_SEVERAL = 3  # images of a class that tell whether it is grey
+_COLORED = 0.1  # share of images with colour from which on colour is described
 
 Images = Sequence[Any]
 Size = tuple[float, float]
@@ -36,17 +43,31 @@ Range = tuple[float, float]
 # ----------------------------------------------------------------------------------------------------- tasks
 
 
+def sample_class(
+    images: Images, descriptor: Any, value_range: Range, deskew: Size | None, dictionary: DictionaryLearning
+) -> np.ndarray:
+    """Draw descriptors of one class."""
+    prepared = (PreparedImage(image, value_range, None, deskew) for image in images)
+    return dictionary.sample([descriptor.describe(image).values for image in prepared])
+
+
 def learn_class(
     images: Images,
-    descriptor: DenseSIFT,
+    descriptor: Any,
     value_range: Range,
     deskew: Size | None,
     dictionary: DictionaryLearning,
     seed: int,
 ) -> np.ndarray:
-    """Learn the dictionary of one class (Eq. 2)."""
-    warp, greys = warp_of(None, deskew), (read_grey(image, value_range=value_range) for image in images)
-    return dictionary.learn([descriptor.describe(grey, (0.0, 1.0), warp).values for grey in greys], seed)
+    """Learn the dictionary of one class from its images (Eq. 2)."""
+    return dictionary.learn(sample_class(images, descriptor, value_range, deskew, dictionary), seed)
+
+
+def learn_reduced_class(
+    samples: np.ndarray, projection: tuple[np.ndarray, ...], dictionary: DictionaryLearning, seed: int
+) -> np.ndarray:
+    """Learn the dictionary of one class from descriptors by their principal components."""
+    return dictionary.learn(reduced(samples, *projection), seed)
 
 
 def encode_images(encoder: ImageEncoder, images: Images, augmentations: Sequence[Augmentation]) -> csr_array:
@@ -55,6 +76,70 @@ def encode_images(encoder: ImageEncoder, images: Images, augmentations: Sequence
 
 
 # ----------------------------------------------------------------------------------------------------- steps
+
+
+def suited_channels(
+    channels: Sequence[Channel], choose: Selection, value_range: Range, images: Images, run: Any
+) -> tuple[Channel, ...]:
+    """The channels, those of colour only if a tenth of the images have any; a warning if colour follows the class."""
+    if not any(getattr(channel.descriptor, "needs_color", False) for channel in channels):
+        return tuple(channels)
+    with run.time("colour"):
+        sample = choose.some_of_each_class(_COLOR_SAMPLE)
+        colored = np.array([has_color(read_colour(images[i], value_range=value_range)) for i in sample])
+    share = float(colored.mean())
+    choose.fixed("color", share >= _COLORED, f"{share:.0%} of the images that were examined have colour")
+    shares = [colored[choose.y[sample] == c] for c in np.unique(choose.y)]
+    several = [each for each in shares if len(each) >= _SEVERAL]
+    if any(each.all() for each in several) and any(not each.any() for each in several):
+        what = "some classes have grey images only and others colour images only"
+        warnings.warn(
+            f"{what}: the model may learn the kind of camera; use the same kind of images for all", stacklevel=4
+        )
+    return tuple(c for c in channels if share >= _COLORED or not getattr(c.descriptor, "needs_color", False))
+
+
+def weighted_channels(
+    channels: Sequence[Channel],
+    deskew: Size | None,
+    value_range: Range,
+    choose: Selection,
+    images: Images,
+    seed: int,
+    run: Any,
+) -> tuple[Channel, ...]:
+    """The channels with their weights, chosen on images that did not teach the dictionaries which encode them."""
+    n_classes = int(choose.y.max()) + 1
+    channels = [_resolved(channel, n_classes) for channel in _with_sources(channels)]
+    cheap = [_cheaper(channel) for channel in channels]
+    sample, y = take(images, choose.sample), np.unique(choose.y[choose.sample], return_inverse=True)[1]
+
+    def grams() -> list[list[np.ndarray]]:
+        found = []
+        for fold in range(choose.folds.max() + 1):
+            taught = np.flatnonzero(choose.folds != fold)
+            encoder = learn_encoder(cheap, deskew, value_range, take(sample, taught), y[taught], seed, run)
+            rows = run.assemble(encode(encoder, sample, run, stage="Weights"), encoder.n_features)
+            found.append([len(cheap) * gram_matrix(rows[:, own], run.n_jobs) for own in encoder.slices])
+        return found
+
+    with run.time("weights"):
+        weights = choose.weights(channels, grams)
+    return tuple(replace(channel, weight=weight) for channel, weight in zip(channels, weights, strict=True))
+
+
+def _resolved(channel: Channel, n_classes: int) -> Channel:
+    how = channel.dictionary
+    return replace(channel, dictionary=how.resolved(n_classes)) if isinstance(how, DictionaryLearning) else channel
+
+
+def _cheaper(channel: Channel) -> Channel:
+    """The channel with a dictionary that is learnt on fewer descriptors, to compare weights with."""
+    how = channel.dictionary
+    if not isinstance(how, DictionaryLearning):
+        return replace(channel, weight=1.0)
+    few = clone(how).set_params(max_descriptors=min(how.max_descriptors, _FEW_DESCRIPTORS))
+    return replace(channel, dictionary=few, weight=1.0)
 
 
 def learn_encoder(
@@ -66,43 +151,64 @@ def learn_encoder(
     seed: int,
     run: Any,
 ) -> ImageEncoder:
-    """Learn the dictionaries of all channels (Eqs. 2 to 4); every weight is 1.
+    """Learn the dictionaries of all channels of weight above zero (Eqs. 2 to 4); a weight that is free is 1.
 
     A channel that uses the deeper dictionaries of another is left out if there are none.
     """
+    used = [channel for channel in _with_sources(channels) if channel.weight]
+    names = {channel.name for channel in used} | {channel.dictionary for channel in used}
     learnt: dict[str, Channel] = {}
     with run.time("dictionaries"):
         for channel in channels:
-            if isinstance(channel.dictionary, DictionaryLearning):
-                atoms = _first_dictionary(channel, deskew, value_range, images, y, seed, run)
-                atom_classes = np.repeat(np.arange(y.max() + 1, dtype=np.int32), channel.dictionary.counts[1])
-                learnt[channel.name] = channel.learnt(channel.dictionary.learn_deeper(atoms, seed), atom_classes)
-    found = [_with_dictionaries(channel, learnt) for channel in channels]
-    used = tuple(channel for channel in found if channel is not None)
-    return ImageEncoder(used, (1.0,) * len(used), value_range, deskew)
+            if channel.name in names and isinstance(channel.dictionary, DictionaryLearning):
+                learnt[channel.name] = _learnt(channel, deskew, value_range, images, y, seed, run)
+    found = tuple(
+        channel.learnt(learnt[channel.dictionary].dictionaries[1:])
+        if isinstance(channel.dictionary, str)
+        else learnt.get(channel.name, channel)
+        for channel in used
+    )
+    weights = tuple(1.0 if channel.weight == "auto" else float(channel.weight) for channel in found)
+    return ImageEncoder(found, weights, value_range, deskew)
 
 
-def _first_dictionary(
+def _learnt(
     channel: Channel, deskew: Size | None, value_range: Range, images: Images, y: np.ndarray, seed: int, run: Any
-) -> np.ndarray:
-    """V: a dictionary per class, side by side."""
-    dictionary, calls = channel.dictionary, []
-    assert isinstance(dictionary, DictionaryLearning)
+) -> Channel:
+    """A channel with V, a dictionary per class side by side, the deeper ones, and its projection."""
+    n_classes, projection = int(y.max()) + 1, tuple[np.ndarray, ...]()
+    dictionary: Any = _resolved(channel, n_classes).dictionary
     first = clone(dictionary).set_params(images_per_class=None, deeper_atoms=())  # equal tasks have equal keys
-    for c, own in enumerate(class_seeds(seed, y.max() + 1)):
-        drawn = np.random.RandomState(own).permutation(np.flatnonzero(y == c))[: dictionary.counts[0]]
-        chosen = take(images, np.sort(drawn))
-        calls.append((chosen, channel.descriptor, value_range, deskew, first, int(own)))
-    return np.concatenate(list(run.map("dictionary", learn_class, calls, "Dictionaries")))
+    calls, seeds = [], [int(own) for own in class_seeds(seed, n_classes)]
+    for c, own in enumerate(seeds):
+        drawn = np.random.RandomState(own).permutation(np.flatnonzero(y == c))[: dictionary.images_per_class]
+        calls.append((take(images, np.sort(drawn)), channel.descriptor, value_range, deskew, first))
+    if dictionary.n_components is None:
+        seeded = [(*call, own) for call, own in zip(calls, seeds, strict=True)]
+        learnt = run.map("dictionary", learn_class, seeded, "Dictionaries")
+    else:
+        samples = list(run.map("descriptors", sample_class, calls, "Descriptors"))
+        projection = principal_components(np.concatenate(samples), dictionary.n_components)
+        dictionary.set_params(n_components=len(projection[1]))  # of few features no more than these
+        reduced = [(each, projection, first, own) for each, own in zip(samples, seeds, strict=True)]
+        learnt = run.map("dictionary", learn_reduced_class, reduced, "Dictionaries")
+    dictionaries = dictionary.learn_deeper(np.concatenate(list(learnt)), seed)
+    atom_classes = np.repeat(np.arange(n_classes, dtype=np.int32), dictionary.atoms_per_class)
+    return replace(channel, dictionary=dictionary, projection=projection).learnt(dictionaries, atom_classes)
 
 
-def _with_dictionaries(channel: Channel, learnt: dict[str, Channel]) -> Channel | None:
-    if not isinstance(channel.dictionary, str):
-        return learnt.get(channel.name, channel)
-    if channel.dictionary not in learnt:
-        raise DDLCNError(f"channel {channel.name!r} uses the dictionaries of {channel.dictionary!r}: add that channel")
-    deeper = learnt[channel.dictionary].dictionaries[1:]
-    return channel.learnt(deeper) if deeper else None
+def _with_sources(channels: Sequence[Channel]) -> list[Channel]:
+    """The channels without those that use the deeper dictionaries of another which has none."""
+    sources = {channel.name: channel.dictionary for channel in channels}
+    found = []
+    for channel in channels:
+        name = channel.dictionary
+        source = sources.get(name) if isinstance(name, str) else None
+        if isinstance(name, str) and not isinstance(source, DictionaryLearning):
+            raise DDLCNError(f"channel {channel.name!r} uses the dictionaries of {name!r}: add that channel")
+        if not isinstance(source, DictionaryLearning) or source.deeper_atoms:
+            found.append(channel)
+    return found
 
 
 def encode(
@@ -142,17 +248,6 @@ def choose_deskew(
         return choose.deskew(size, encoded)
 
 
-def weighted(encoder: ImageEncoder, rows: csr_array, choose: Selection, run: Any) -> tuple[ImageEncoder, csr_array]:
-    """The encoder with the weights of its channels, and its rows."""
-    with run.time("weights"):
-        found = encoder.with_weights(choose.weights(encoder, rows[choose.sample]))
-        if found.scales == encoder.scales:
-            return found, rows
-        starts = range(0, rows.shape[0], _ROWS_AT_ONCE)
-        parts = (encoder.rescaled(rows[at : at + _ROWS_AT_ONCE], found) for at in starts)
-        return found, run.assemble(parts, found.n_features)
-
-
 def augmented(
     setting: str,
     encoder: ImageEncoder,
@@ -170,8 +265,11 @@ def augmented(
     with run.time("augmentation"):
         policy, done, encoded = setting, np.empty(0, np.int64), None
         if setting == "auto":
+            allowed = [getattr(channel.descriptor, "policies", POLICIES) for channel in encoder.channels]
             policy, done, encoded = choose.augmentation(
-                rows[choose.sample], lambda *each: run.assemble(parts(*each), encoder.n_features)
+                rows[choose.sample],
+                lambda *each: run.assemble(parts(*each), encoder.n_features),
+                [policy for policy in POLICIES if all(policy in each for each in allowed)],
             )
         else:
             choose.fixed("augmentation", setting, "given, or by the preset")

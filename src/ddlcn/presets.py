@@ -8,6 +8,9 @@ from numbers import Real
 from typing import Any
 
 from ddlcn.channel import Channel
+from ddlcn.descriptors.backbone import Backbone
+from ddlcn.descriptors.color import ColorStatistics
+from ddlcn.descriptors.efficientnet import NETWORKS
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.coding import LinearCoder, LocalityCoder
 from ddlcn.layers.dictionary import DictionaryLearning
@@ -26,7 +29,7 @@ class Preset:
     C: float | str = "auto"
 
 
-def paper(**dictionary: Any) -> Preset:
+def paper(backbone: str | None = None, **dictionary: Any) -> Preset:
     """The paper's network: one channel, `sift`, two layers, exact codes over 15 atoms, C = 1.
 
     Settings are the paper's, and those of the authors' code where it is silent; for β, which neither gives, a
@@ -34,6 +37,8 @@ def paper(**dictionary: Any) -> Preset:
 
     Parameters
     ----------
+    backbone : str, optional
+        Adds the channels of a frozen network (see `best`).
     **dictionary
         Parameters of `DictionaryLearning`, as in `atoms_per_class=30`.
 
@@ -49,14 +54,17 @@ def paper(**dictionary: Any) -> Preset:
         DictionaryLearning(**{"max_descriptors": 100_000} | dictionary),
         deeper_coder=LocalityCoder(10, beta=0.01),
     )
-    return Preset((sift,), deskew=False, augmentation="none", C=1.0)
+    return Preset((sift, *_backbone_channels(backbone, dictionary)), deskew=False, augmentation="none", C=1.0)
 
 
-def best(**dictionary: Any) -> Preset:
-    """The default: `sift` at several sizes with minima beside maxima, `sift_grid`, and settings by selection.
+def best(backbone: str | None = None, **dictionary: Any) -> Preset:
+    """The default: `sift` and `color` at several sizes with minima beside maxima, `sift_grid`, the rest by selection.
 
     Parameters
     ----------
+    backbone : str, optional
+        Adds the channels `backbone` and `backbone_mean`, of a frozen network: "efficientnet-lite0", …, or the path
+        of an ONNX file (see `Backbone`).
     **dictionary
         Parameters of `DictionaryLearning`, as in `atoms_per_class=30`.
 
@@ -64,7 +72,8 @@ def best(**dictionary: Any) -> Preset:
     -------
     Preset
     """
-    descriptor = DenseSIFT(patch_size=(16, 24, 32), step=8, min_side=72, contrast_threshold=0.1)
+    patches: Any = {"patch_size": (16, 24, 32), "step": 8, "min_side": 72}
+    descriptor = DenseSIFT(**patches, contrast_threshold=0.1)
     sift = Channel(
         "sift",
         descriptor,
@@ -77,18 +86,45 @@ def best(**dictionary: Any) -> Preset:
     sift_grid = Channel(
         "sift_grid", descriptor, LinearCoder(), MeanGrid(16), dictionary="sift", power=0.5, weight="auto"
     )
-    return Preset((sift, sift_grid))
+    color = replace(
+        sift,
+        name="color",
+        descriptor=ColorStatistics(**patches),
+        pooling=SpatialPyramid((1, 2, 4), minima=True),
+        weight="auto",
+    )
+    return Preset((sift, sift_grid, color, *_backbone_channels(backbone, dictionary)))
+
+
+def _backbone_channels(network: str | None, dictionary: dict[str, Any]) -> list[Channel]:
+    """Channels of a frozen network: locality codes of the places of a map, and the mean of square roots of its last."""
+    if network is None:
+        return []
+    codes = Channel(
+        "backbone",
+        Backbone(network, output="stage7" if network in NETWORKS else None).resolved(),
+        LocalityCoder(30, beta=0.05),
+        SpatialPyramid((1, 2)),
+        DictionaryLearning(**{"max_descriptors": 1000, "n_components": 128} | dictionary),
+        deeper_coder=LocalityCoder(10, beta=0.05),
+        power=0.5,
+        weight="auto",
+    )
+    last = Backbone(network).resolved()
+    return [codes, Channel("backbone_mean", last, None, MeanGrid(1), power=0.5, weight="auto")]
 
 
 PRESETS = {"best": best, "paper": paper}
 
 
-def get_preset(name: str, **dictionary: Any) -> Preset:
+def get_preset(name: str, backbone: str | None = None, **dictionary: Any) -> Preset:
     """Return a preset by name.
 
     Parameters
     ----------
     name : "best" or "paper"
+    backbone : str, optional
+        A frozen network, by name or as the path of an ONNX file.
     **dictionary
         Parameters of `DictionaryLearning`.
 
@@ -103,7 +139,7 @@ def get_preset(name: str, **dictionary: Any) -> Preset:
     """
     if name not in PRESETS:
         raise DDLCNError(f"preset={name!r}: unknown; choose one of {', '.join(PRESETS)}")
-    return PRESETS[name](**dictionary)
+    return PRESETS[name](backbone, **dictionary)
 
 
 def settings_of(model: Any) -> Preset:
@@ -114,10 +150,12 @@ def settings_of(model: Any) -> Preset:
     DDLCNError
         If a parameter is invalid.
     """
-    if model.backbone is not None:
-        raise DDLCNError(f"backbone={model.backbone!r}: this version has no frozen networks; leave it out")
+    if model.backbone is not None and model.channels is not None:
+        raise DDLCNError(
+            f"backbone={model.backbone!r}: leave it out with channels=; give presets.best(backbone=…).channels"
+        )
     dictionary = {name: getattr(model, name) for name in ("images_per_class", "atoms_per_class", "deeper_atoms")}
-    preset = get_preset(model.preset, **dictionary)
+    preset = get_preset(model.preset, model.backbone, **dictionary)
     channels: Any = preset.channels if model.channels is None else model.channels
     if not isinstance(channels, list | tuple) or not all(isinstance(channel, Channel) for channel in channels):
         raise DDLCNError(f"channels={model.channels!r}: give a list of Channel, as list(presets.best().channels)")
@@ -135,8 +173,14 @@ def settings_of(model: Any) -> Preset:
     if settings.C != "auto" and not (isinstance(settings.C, Real) and 0 < settings.C < inf):
         raise DDLCNError(f'C={settings.C!r}: must be a positive number or "auto"')
     check_policy(settings.augmentation)
+    for channel in settings.channels:
+        channel.check()
+        allowed = getattr(channel.descriptor, "policies", None)
+        if allowed and settings.augmentation not in (*allowed, "auto"):
+            known = ", ".join(map(repr, allowed))
+            raise DDLCNError(
+                f'augmentation={settings.augmentation!r}: with channel {channel.name!r}, one of {known}, "auto"'
+            )
     if not (model.class_weight in (None, "balanced") or isinstance(model.class_weight, dict)):
         raise DDLCNError(f'class_weight={model.class_weight!r}: must be None, "balanced" or a dict of class weights')
-    for channel in channels:
-        channel.check()
     return settings

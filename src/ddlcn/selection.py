@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from ddlcn.encoder import ImageEncoder
+from ddlcn.channel import Channel
 from ddlcn.linear.gram import gram_matrix
 from ddlcn.linear.svm import C_DEFAULT
-from ddlcn.linear.validation import held_out_log_likelihood
+from ddlcn.linear.validation import folds, held_out_log_likelihood
 from ddlcn.preprocessing.augmentation import Augmentation, copies
 
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
 POLICIES = ("none", "affine", "flip")  # of augmentation, the default first
-_FEWEST, _MOST = 300, 1000  # images that candidates are compared on: a fifth of all, within these
+_FEWEST, _MOST = 300, 1000  # images that candidates are compared on: a tenth of all, within these
 _PER_CLASS = 30
 _COPIES = 300  # augmented copies that a policy is compared with, but at least one per image
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
@@ -45,6 +45,8 @@ class Selection:
     ----------
     sample : array of int
         Rows of the images that candidates are compared on, in rising order.
+    folds : array of int
+        The fold of each of them; −1 if it always trains.
     record : list of dict
         setting, candidate, mean_gain, standard_error, chosen, reason.
 
@@ -60,12 +62,19 @@ class Selection:
     def __init__(self, y: np.ndarray, seed: int, n_jobs: int | None = None) -> None:
         self.y, self.seed, self.n_jobs = y, seed, n_jobs
         self.sample = _sample(y, seed)
+        self.folds = folds(y[self.sample], seed)
         self.record: list[dict[str, Any]] = []
 
     def fixed(self, setting: str, value: Any, reason: str) -> Any:
         """Record a setting that nothing was compared for."""
         self.record.append(_row(setting, value, None, None, True, reason))
         return value
+
+    def some_of_each_class(self, n_images: int) -> np.ndarray:
+        """Rows of about so many training images, but at least three per class, evenly from all classes."""
+        counts = np.bincount(self.y)
+        per_class = max(3, n_images // len(counts))
+        return np.concatenate([np.flatnonzero(self.y == c)[:per_class] for c in range(len(counts))])
 
     def choose(self, setting: str, candidates: Sequence[Any], log_likelihoods: Callable[[Any], np.ndarray]) -> Any:
         """Return the candidate that the rule takes; the default is first.
@@ -106,26 +115,33 @@ class Selection:
         chosen = self.choose("deskew", [False, True], lambda on: self._log_likelihoods([encode(size if on else None)]))
         return size if chosen else None
 
-    def weights(self, encoder: ImageEncoder, rows: csr_array) -> list[float]:
-        """The weights of channels, one after another; `rows` are the sample's by an encoder of weights 1."""
-        found = [1.0 if channel.weight == "auto" else float(channel.weight) for channel in encoder.channels]
-        free = [n for n, channel in enumerate(encoder.channels) if channel.weight == "auto"]
-        if len(encoder.channels) == 1 or not free:
+    def weights(self, channels: Sequence[Channel], grams: Callable[[], list[list[np.ndarray]]]) -> list[float]:
+        """The weights of channels, one after another.
+
+        `grams` gives, for each of `folds`, the Gram matrices of the sample by channels that were learnt without it.
+        """
+        found = [1.0 if channel.weight == "auto" else float(channel.weight) for channel in channels]
+        free = [n for n, channel in enumerate(channels) if channel.weight == "auto"]
+        if len(channels) == 1 or not free:
             return found
-        scale = len(encoder.channels)  # squared lengths of rows were divided by it
-        grams = [scale * gram_matrix(rows[:, own], self.n_jobs) for own in encoder.slices]
+        if not self.folds.max(initial=-1) > 0:
+            reason = "default, because no image can be held out"
+            return [self.fixed(f"weight of {c.name}", w, reason) for c, w in zip(channels, found, strict=True)]
+        by_fold = grams()
 
         def log_likelihoods(weights: Sequence[float]) -> np.ndarray:
             squares = np.square(weights, dtype=np.float32)
-            return self._held_out(np.tensordot(squares / squares.sum(), grams, 1))
+            return self._held_out([np.tensordot(squares / squares.sum(), own, 1) for own in by_fold])
 
         for n in free:
-            before, after, name = found[:n], found[n + 1 :], encoder.channels[n].name
+            before, after, name = found[:n], found[n + 1 :], channels[n].name
             weights = {weight: (*before, weight, *after) for weight in WEIGHTS if any((*before, weight, *after))}
             found[n] = self.choose(f"weight of {name}", list(weights), _composed(log_likelihoods, weights))
         return found
 
-    def augmentation(self, rows: csr_array, encode: Encode) -> tuple[str, np.ndarray, csr_array | None]:
+    def augmentation(
+        self, rows: csr_array, encode: Encode, policies: Sequence[str] = POLICIES
+    ) -> tuple[str, np.ndarray, csr_array | None]:
         """The policy of augmentation; and which of its copies were encoded for that, and their rows.
 
         `rows` are the sample's, and `encode` gives rows of augmented copies.
@@ -146,7 +162,7 @@ class Selection:
             encoded[policy] = some, theirs
             return self._log_likelihoods([rows, theirs])
 
-        policy = self.choose("augmentation", POLICIES, log_likelihoods)
+        policy = self.choose("augmentation", policies, log_likelihoods)
         return policy, *encoded[policy]
 
     def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:
@@ -161,10 +177,10 @@ class Selection:
     def _log_likelihoods(self, parts: Iterable[csr_array]) -> np.ndarray:
         return self._held_out(gram_matrix(vstack(list(parts), format="csr"), self.n_jobs))
 
-    def _held_out(self, gram: np.ndarray) -> np.ndarray:
+    def _held_out(self, gram: np.ndarray | list[np.ndarray]) -> np.ndarray:
         """Log-likelihoods by the Gram matrix of the sample's rows, then of augmented copies of each in turn."""
         y = np.unique(self.y[self.sample], return_inverse=True)[1]
-        repeats = len(gram) // len(y)
+        repeats = len(gram if isinstance(gram, np.ndarray) else gram[0]) // len(y)
         groups = np.tile(np.arange(len(y)), repeats)
         return held_out_log_likelihood(gram, y[groups], C_DEFAULT, self.seed, groups=groups, n_jobs=self.n_jobs)
 
@@ -191,7 +207,7 @@ def _sample(y: np.ndarray, seed: int) -> np.ndarray:
 
     Few images per class would tell what helps where images are few, and few of many classes what helps these.
     """
-    rng, room = np.random.RandomState(seed), min(max(_FEWEST, len(y) // 5), _MOST)
+    rng, room = np.random.RandomState(seed), min(max(_FEWEST, len(y) // 10), _MOST)
     n_classes, chosen = y.max() + 1, list[np.ndarray]()
     per_class = max(_PER_CLASS, room // n_classes)
     for c in rng.permutation(n_classes):

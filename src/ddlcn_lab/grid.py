@@ -35,6 +35,7 @@ CURVES: dict[str, dict[str, tuple[tuple[int, ...], ...]]] = {
     },
 }
 KINDS = ("table", *CURVES, "ablation")
+AUTO = (None, 0)  # p and q that a method chooses
 
 
 class Job(NamedTuple):
@@ -107,7 +108,8 @@ def make_grid(
     dataset : str
     kind : "table", "curves", "paper-curves" or "ablation"
     methods, settings, t : str, optional
-        Separated by commas, as in "ddlcn,llc", "1-1,A-15" and "15,0.5".
+        Separated by commas, as in "ddlcn,llc", "1-1,A-15" and "15,0.5". Setting "auto" leaves p and q to the method;
+        it is the default for methods that can do so, unless others that need p or q are beside them.
     splits, seed : int
     leak : bool
         Add rows with the paper's leak, for the methods that can have it.
@@ -139,11 +141,16 @@ def make_grid(
         pairs = tuple(product(p, q))
     elif kind == "ablation":
         pairs = tuple(pair for pair in pairs if pair in ((15, 15), (1, 2))) or pairs[-1:]
+    found = [get_method(name) for name in names]
+    uses = {name: method.auto for name, method in zip(names, found, strict=True) if method.depends_on}
+    if kind == "table" and uses and all(uses.values()):
+        pairs = (AUTO,)
     if settings:
         pairs = tuple(map(_setting, settings.split(",")))
     if t:
         counts = tuple(map(_per_class, t.split(",")))
-    found = [get_method(name) for name in names]
+    if AUTO in pairs and not all(uses.values()):
+        raise DDLCNError(f"setting auto: method {min(uses, key=uses.__getitem__)!r} needs p-q, as in 15-15")
     if leak and not any(method.leaks for method in found):
         raise DDLCNError(f"{', '.join(names)}: can't run with the leak; choose methods such as ddlcn or llc")
     if splits is not None and splits < 1:
@@ -153,9 +160,11 @@ def make_grid(
 
 def _setting(text: str) -> tuple[int | None, int]:
     """p and q of "15-15"; "A-15" has p = None."""
+    if text.strip() == "auto":
+        return AUTO
     found = re.fullmatch(r"(A|[1-9]\d*)-([1-9]\d*)", text.strip())
     if not found:
-        raise DDLCNError(f"setting {text!r} is no p-q: write as in 15-15, or A-15 for all training images")
+        raise DDLCNError(f"setting {text!r} is no p-q: write as in 15-15, A-15 for all training images, or auto")
     return None if found[1] == "A" else int(found[1]), int(found[2])
 
 

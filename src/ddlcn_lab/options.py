@@ -10,7 +10,9 @@ OUT = typer.Option("--out", help="Run folder: a new one, or one to resume.")
 DATA = typer.Option("--data", help="Folder of the data sets.", show_default="$DDLCN_DATA or ~/.cache/ddlcn")
 METHODS = typer.Option(help="Names, as in ddlcn,llc,ddlcn:sift__coder__beta=0.05.", show_default="ddlcn")
 SETTINGS = typer.Option(
-    "--pq", help="Images and atoms per class, as in 1-1,15-15,A-15 (A: all images).", show_default="the paper's"
+    "--pq",
+    help="Images and atoms per class, as in 1-1,15-15,A-15 (A: all images); auto, for ddlcn-best, if left out there.",
+    show_default="the paper's",
 )
 T = typer.Option("--t", help="Training images per class, as in 15,30 or 0.5 or all.", show_default="the paper's")
 SPLITS = typer.Option(help="Number of random splits.", show_default="the paper's")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ddlcn_lab.datasets import get_source
+from ddlcn_lab.methods.registry import FROZEN
 from ddlcn_lab.protocols import PerClass
 from ddlcn_lab.published import TABLES, Figure, read_table
 from ddlcn_lab.results import Key, Results
@@ -50,11 +51,32 @@ def _paper_tables(results: Results, name: str) -> list[Table]:
             f"{TABLES[name]}, {dataset}, {train(t)}",
             "; ".join(filter(None, (get_source(dataset).note, _splits(results, dataset, t)))),
             header,
-            [_paper_row(results, figure) for figure in figures if (figure.dataset, figure.t) == (dataset, t)],
+            _paper_rows(results, [figure for figure in figures if (figure.dataset, figure.t) == (dataset, t)]),
         )
         for dataset, t in columns
         if (dataset, t) in run
     ]
+
+
+def _paper_rows(results: Results, figures: Sequence[Figure]) -> list[tuple[str, ...]]:
+    """A row per figure; before the paper's own, beside other networks, rows of frozen ones that were run."""
+    rows = [_paper_row(results, figure) for figure in figures]
+    place = next(n for n, figure in enumerate(figures) if figure.ours == "ddlcn")
+    for key in results.rows:
+        if _frozen(key) and (key.dataset, key.t) == (figures[0].dataset, figures[0].t):
+            mean = results.mean(key)
+            rows.insert(place, (_name(key), str(mean), mean.interval, "–", "", f"{results.ms(key):.2f}", "–"))
+            place += 1
+    return rows
+
+
+def _frozen(key: Key) -> bool:
+    """Whether a method uses a network that was trained elsewhere."""
+    return key.method.partition(":")[0] in FROZEN
+
+
+def _name(key: Key) -> str:
+    return f"{key.method} (frozen network, not the paper's)" if _frozen(key) else key.method
 
 
 def _paper_row(results: Results, figure: Figure) -> tuple[str, ...]:
@@ -79,14 +101,20 @@ def matches(key: Key, figure: Figure) -> bool:
 def _other_rows(results: Results) -> Table:
     """What was run and is in no table of the paper."""
     published = [figure for name in TABLES for figure in read_table(name)]
-    keys = [key for key in results.rows if not key.leak and not any(matches(key, figure) for figure in published)]
+    columns = {(figure.dataset, figure.t) for figure in published}
+    keys = [
+        key
+        for key in results.rows
+        if not (key.leak or (_frozen(key) and (key.dataset, key.t) in columns))
+        and not any(matches(key, figure) for figure in published)
+    ]
     return Table(
         "Not in the paper's tables",
         "Balanced: the mean recall over classes, in percent.",
         ("data set", "method", "p-q", "training", "ours", "95 % interval", "balanced", "splits", "ms"),
         [
             (
-                *(key.dataset, key.method, key.setting, train(key.t)),
+                *(key.dataset, _name(key), key.setting, train(key.t)),
                 *(str(mean), mean.interval, f"{results.balanced(key):.2f}", str(mean.n), f"{results.ms(key):.2f}"),
             )
             for key in keys

@@ -49,6 +49,19 @@ def test_difference_from_published(yaleb):
     assert rows["PCANet-2"][1:5] == ("not run", "", "99.85", "")
 
 
+def test_frozen_networks(tmp_path):
+    """They have rows of their own beside the paper's networks, and are marked in other tables."""
+    names = "ddlcn,probe-svm,ddlcn-backbone"
+    made = [made_up(tmp_path / name, name, lambda job: 0.9, methods=names, t="30", splits=2, settings="15-15")
+            for name in ("caltech256", "caltech101")]  # fmt: skip
+    rows = [row[0] for row in table(made[0], "Table 3").rows]
+    at = rows.index("VGG19") + 1
+    marked = [f"{name} (frozen network, not the paper's)" for name in ("probe-svm", "ddlcn-backbone")]
+    assert rows[at : at + 3] == [*marked, "DDLCN (1-1)"]
+    assert [t.title for t in all_tables(Results(made[:1])) if t.title.startswith("Not in")] == []
+    assert [row[1] for row in table(made[1], "Not in the paper's tables").rows] == ["ddlcn", *marked]
+
+
 def test_leak_and_gains(yaleb):
     leaks = table(yaleb, "How much the leak inflates").rows
     assert {row[6] for row in leaks} == {"+0.30"}

@@ -5,6 +5,7 @@ import pytest
 import spams
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
+from sklearn.decomposition import PCA
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.dictionary import (
@@ -12,6 +13,8 @@ from ddlcn.layers.dictionary import (
     L1BallDictionary,
     class_seeds,
     l1_ball_codes,
+    principal_components,
+    reduced,
 )
 from tests.oracles import l1_ball
 from tests.oracles.sift import dense_sift
@@ -116,9 +119,32 @@ def test_few_samples(case):
 def test_max_descriptors_are_evenly_drawn(photo_descriptors, most, steps):
     """An equal share from each image, spread over all of it."""
     images = [photo_descriptors[:100], photo_descriptors[100:400]]
-    found = DictionaryLearning(atoms_per_class=2, max_descriptors=most).learn(images, 0)
+    dictionary = DictionaryLearning(atoms_per_class=2, max_descriptors=most)
     drawn = np.concatenate([image[::step] for image, step in zip(images, steps, strict=True)])
-    assert_array_equal(found, L1BallDictionary(2, random_state=0).fit(drawn).components_)
+    assert_array_equal(dictionary.sample(images), drawn)
+    assert_array_equal(dictionary.learn(drawn, 0), L1BallDictionary(2, random_state=0).fit(drawn).components_)
+
+
+def test_principal_components(photo_descriptors):
+    Y = photo_descriptors[:500]
+    mean, components = principal_components(Y, 16)
+    truth = PCA(16, svd_solver="full").fit(Y)
+    assert_allclose(mean, truth.mean_, atol=1e-6)
+    assert_allclose(np.abs(components @ truth.components_.T), np.eye(16), atol=2e-3)
+    found = reduced(Y, mean, components)
+    expected = (Y - mean) @ components.T
+    assert_allclose(found, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-5)
+    assert_array_equal(reduced(mean[None], mean, components), np.zeros((1, 16)))
+
+
+@pytest.mark.parametrize(("n_classes", "q"), [(2, 512), (10, 103), (17, 61), (68, 16), (100, 15), (1000, 15)])
+def test_automatic_numbers(n_classes, q):
+    found = DictionaryLearning().resolved(n_classes)
+    assert (found.images_per_class, found.atoms_per_class) == (q, q)
+    given = DictionaryLearning(images_per_class=3, atoms_per_class=4).resolved(n_classes)
+    assert (given.images_per_class, given.atoms_per_class) == (3, 4)
+    assert DictionaryLearning(images_per_class=None).resolved(n_classes).images_per_class is None
+    assert DictionaryLearning(atoms_per_class=4).resolved(n_classes).images_per_class == 15
 
 
 def test_deeper_dictionaries_are_learnt_on_atoms(photo_descriptors):
@@ -138,10 +164,8 @@ INVALID = {"images_per_class": [0, "all", 2.5], "atoms_per_class": [None, -1], "
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in INVALID for value in INVALID[name]])
 def test_invalid_counts(name, value):
-    assert DictionaryLearning(images_per_class=None).counts == (None, 15)
-    with pytest.raises(DDLCNError) as error:
-        DictionaryLearning(**{name: value}).counts  # noqa: B018
-    assert f"{name}={value!r}" in str(error.value)
+    with pytest.raises(DDLCNError, match=rf"{name}=.* of DictionaryLearning: must be "):
+        DictionaryLearning(**{name: value}).resolved(2)
 
 
 @pytest.mark.parametrize("given", [{"n_atoms": 0}, {"l1_radius": 0}, {"l1_radius": np.inf}, {"l1_radius": np.nan}])

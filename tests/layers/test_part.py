@@ -5,8 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from ddlcn.channel import PARTS
+from ddlcn.layers.part import Part
 from ddlcn.layers.sift import DenseSIFT
+
+WITHOUT_NETWORK = {f"ddlcn.{name}" for name in ("layers.sift", "layers.coding", "layers.pooling", "layers.dictionary")}
+WITHOUT_NETWORK.add("ddlcn.descriptors.color")
+PARTS = {name: kind for name, kind in Part.kinds.items() if kind.role and kind.__module__ in WITHOUT_NETWORK}
 
 
 @pytest.mark.parametrize("kind", PARTS.values(), ids=PARTS)

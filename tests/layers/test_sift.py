@@ -7,7 +7,9 @@ from PIL import Image
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.sift import DenseSIFT
+from ddlcn.preprocessing.augmentation import Augmentation
 from ddlcn.preprocessing.deskew import deskew
+from ddlcn.preprocessing.prepared import PreparedImage
 from tests.oracles.sift import dense_sift, orientation_energy
 
 TOLERANCE = 1e-5
@@ -17,13 +19,15 @@ def noise(h, w, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (h, w), dtype=np.uint8)
 
 
-def checked(image, expected_step=None, warp=None, **settings):
+def checked(image, expected_step=None, augmentation=None, deskewed_size=None, **settings):
     """Descriptors of an image of bytes, once they equal the oracle's at working size with a step."""
-    found, sizes = DenseSIFT(**settings).describe(image, warp=warp), settings.get("patch_size", 16)
+    prepared = PreparedImage(image, augmentation=augmentation, deskewed_size=deskewed_size)
+    found, sizes = DenseSIFT(**settings).describe(prepared), settings.get("patch_size", 16)
     sizes, step = sizes if isinstance(sizes, tuple) else (sizes,), expected_step or settings.get("step", 6)
     grey = Image.fromarray((image / 255).astype(np.float32))
     grey = np.asarray(grey if found.shape == image.shape else grey.resize(found.shape[::-1], Image.Resampling.BICUBIC))
-    grey = grey if warp is None else warp(grey)
+    grey = grey if augmentation is None else augmentation.apply(grey)
+    grey = grey if deskewed_size is None else deskew(grey, deskewed_size)
     truth = [dense_sift(grey, size, step, settings.get("contrast_threshold", 1.0)) for size in sizes]
     assert found.values.dtype == found.positions.dtype == np.float32
     assert_array_equal(found.sizes, np.repeat(sizes, [len(values) for values, _ in truth]))
@@ -81,9 +85,10 @@ def test_max_side_leaves_the_step(photographs):
 def test_warp_is_applied_at_working_size(shape, step):
     image = np.zeros(shape, np.uint8)
     image[5:20, 7:11], image[9:13, 7:25] = 200, 250
-    for warp in (lambda grey: deskew(grey, (0.2, 0.2)), lambda grey: np.ascontiguousarray(grey[:, ::-1])):
-        found = checked(image, step, warp, patch_size=8, min_side=48, max_side=60)
-        assert np.abs(found.values - checked(image, step, patch_size=8, min_side=48, max_side=60).values).max() > 0.1
+    plain = checked(image, step, patch_size=8, min_side=48, max_side=60).values
+    for warp in ((None, (0.2, 0.2)), (Augmentation(flip=True), None), (Augmentation(rotation=20), (0.2, 0.2))):
+        found = checked(image, step, *warp, patch_size=8, min_side=48, max_side=60)
+        assert np.abs(found.values - plain).max() > 0.1
 
 
 def test_layout_of_a_descriptor():
@@ -103,14 +108,22 @@ def test_oracle_angles():
         assert_array_equal(energy.argmax(-1), (a + 4) % 8)
 
 
-@pytest.mark.parametrize("settings", [{"patch_size": 3}, {"patch_size": ()}, {"patch_size": 400}, {"step": 0}])
-def test_invalid_parameters(settings):
-    with pytest.raises(DDLCNError, match=r"patches must have 4 to max_side=300 pixels"):
-        DenseSIFT(**settings).describe(noise(20, 20))
+INVALID = {
+    "patch_size=3 of DenseSIFT: must be a whole number from 4 to 4096": {"patch_size": 3},
+    "or a sequence of 1 to 16": {"patch_size": ()},
+    "patch_size=400: must be at most max_side=300": {"patch_size": 400},
+    "step=0 of DenseSIFT: must be a whole number from 1": {"step": 0},
+}
+
+
+@pytest.mark.parametrize("message", INVALID)
+def test_invalid_parameters(message):
+    with pytest.raises(DDLCNError, match=message):
+        DenseSIFT(**INVALID[message]).describe(noise(20, 20))
 
 
 def test_too_many_patches_or_pixels():
     with pytest.raises(DDLCNError, match="raise step or lower max_side=3000"):
         DenseSIFT(step=1, max_side=3000).describe(np.zeros((3000, 3000), np.uint8))
     with pytest.raises(DDLCNError, match="lower min_side or max_side=20000"):
-        DenseSIFT(min_side=20_000, max_side=20_000).describe(noise(20, 20))
+        DenseSIFT(min_side=16_000, max_side=20_000).describe(noise(20, 20))

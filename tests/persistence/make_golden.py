@@ -25,7 +25,7 @@ def images() -> tuple[np.ndarray, np.ndarray]:
 
 def trained() -> DDLCNClassifier:
     """A small model with all that format 3 can hold."""
-    sift, sift_grid = presets.best(atoms_per_class=3, deeper_atoms=(4,)).channels
+    sift, sift_grid, _ = presets.best(atoms_per_class=3, deeper_atoms=(4,)).channels
     channels = [sift, sift_grid.with_params(weight=0.5)]
     X, y = images()
     return DDLCNClassifier(channels=channels, deskew=True, augmentation="flip").fit(X[:40], y[:40])

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from safetensors.numpy import save_file
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from ddlcn import DDLCNClassifier, ModelFileError
+from ddlcn import DDLCNClassifier, ModelFileError, presets
+from ddlcn.descriptors import backbone
 from ddlcn.persistence import model_file, schema
 from tests.persistence import make_golden
 from tests.persistence.container import joined, parts, rewrite
@@ -176,3 +178,18 @@ def test_golden_files():
         assert model.predict(X).tolist() == answers["labels"], path
         assert_allclose(model.decision_function(X), answers["scores"], atol=1e-4, err_msg=path.name)
     assert (make_golden.FOLDER / f"format{schema.FORMAT}.ddlcn").exists()
+
+
+def test_network_that_is_not_on_this_machine(tmp_path, monkeypatch):
+    """One line names the remedy, and the file is not called damaged."""
+    pytest.importorskip("onnxruntime", reason="needs the extra backbone")
+    channel = presets.paper("efficientnet-lite0").channels[-1]
+    model = DDLCNClassifier(channels=[channel.with_params(weight=1.0)], augmentation="none").fit(
+        IMAGES[:20], LABELS[:20]
+    )
+    assert "efficientnet-lite0" in loads_alike(model, tmp_path / "m").encoder_.channels[0].descriptor.network
+    monkeypatch.setattr(backbone, "_opened", {})
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    message = r"m' can't be used here: network 'efficientnet-lite0': .* run pip install 'ddlcn\[backbone\]'"
+    with pytest.raises(ModelFileError, match=message):
+        DDLCNClassifier.load(tmp_path / "m")

@@ -76,6 +76,22 @@ def without_atoms() -> tuple[DDLCNClassifier, np.ndarray]:
     return small_model(2, (), channels=[Channel("grid", DenseSIFT(), None, MeanGrid(4))])
 
 
+@pytest.fixture(scope="session", params=[None, "efficientnet-lite0"])
+def coloured(request: pytest.FixtureRequest) -> tuple[DDLCNClassifier, list[np.ndarray]]:
+    """A model of red, green and blue squares on dark noise, with a frozen network or none, and its training images."""
+    if request.param:
+        pytest.importorskip("onnxruntime", reason="needs the extra backbone")
+    rng, images = np.random.default_rng(0), []
+    for number in range(9):
+        image = rng.integers(0, 60, (36, 48, 3))
+        image[8:28, 8:32, number // 3] += 150
+        images.append(image.astype(np.uint8))
+    channels = presets.best(backbone=request.param, atoms_per_class=3, deeper_atoms=(4,)).channels
+    channels = [channel.with_params(weight=1.0) for channel in channels]
+    model = DDLCNClassifier(channels=channels, deskew=False, augmentation="none", C=1.0)
+    return model.fit(images, np.repeat(["red", "green", "blue"], 3)), images
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Headless Chromium, or a visible skip."""

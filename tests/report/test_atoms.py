@@ -8,8 +8,8 @@ from PIL import Image
 
 from ddlcn import DDLCNClassifier
 from ddlcn.report import draw_atoms, save_figure
-from ddlcn.report.atoms import atom_channel, layers, nearest_patches
-from ddlcn.report.pixels import patch
+from ddlcn.report.atoms import NETWORK_NOTE, atom_channels, layers, nearest_patches
+from ddlcn.report.pixels import full_contrast, patch
 from tests.report.conftest import Case, bars, small_model
 
 
@@ -34,21 +34,53 @@ def test_classes_after_extend(tmp_path: Path) -> None:
 
 
 def test_nearest_patches(tested: Case) -> None:
-    channel, encoder = atom_channel(tested.model), tested.model.encoder_
+    channel, encoder = tested.model.encoder_["sift"], tested.model.encoder_
     atoms = channel.dictionaries[0][:2]
     (first, *_), _ = nearest_patches(tested.model, channel, tested.train.images, atoms)
     found = []
     for image in tested.train.images:
-        values, positions, _, sizes = encoder.describe(image)["sift"]
+        values, positions, shape, sizes = encoder.describe(image)["sift"]
         distances = np.linalg.norm(values - atoms[0], axis=1)
         best = distances.argmin()
-        pixels = patch(encoder.working_image(image), positions[best], int(sizes[best]))
-        found.append((distances[best], pixels))
+        pixels = patch(encoder.working_image(image, shape), positions[best], int(sizes[best]), margin=2)
+        found.append((distances[best], full_contrast(pixels)))
     np.testing.assert_array_equal(first, min(found, key=lambda each: each[0])[1])
 
 
 def test_many_atoms(tested: Case) -> None:
     first, second, third = layers(tested.model, most=8)
-    assert first.title == "Layer 1: 8 of 16 atoms, those with the largest weights"
+    assert first.title == "sift, layer 1: 8 of 16 atoms, those with the largest weights"
     assert "4 of 6 atoms, those most used" in second.title
     assert "all 3 atoms" in third.title
+
+
+def test_atoms_of_all_channels(coloured: tuple[DDLCNClassifier, list[np.ndarray]], tmp_path: Path) -> None:
+    model, images = coloured
+    names = [channel.name for channel in atom_channels(model)]
+    assert names[:2] == ["sift", "color"]
+    found = layers(model, images)
+    assert [layer.title.split(":")[0] for layer in found] == [f"{name}, layer {n}" for name in names for n in (1, 2)]
+    for tile in found[2].tiles:
+        atom, *patches = tile.squares
+        assert (atom.values.shape, len(patches)) == ((48, 48, 3), 3)
+        assert all(patch.values.ndim == 3 for patch in patches)
+    if "backbone" in names:
+        assert [len(tile.squares) for tile in found[4].tiles] == [3] * 9
+        assert [len(tile.squares) for tile in found[5].tiles] == [3] * 4
+        assert NETWORK_NOTE in found[4].note
+        assert [layer.tiles for layer in layers(model)[4:]] == [[]]  # nothing to draw without images
+    save_figure(draw_atoms(model, images), tmp_path / "atoms.png")
+    save_figure(draw_atoms(model), tmp_path / "without.png")
+
+
+def test_nearest_patches_in_colour(coloured: tuple[DDLCNClassifier, list[np.ndarray]]) -> None:
+    model, images = coloured
+    for name in [channel.name for channel in atom_channels(model)][1:]:
+        channel = model.encoder_[name]
+        values, positions, shape, sizes = model.encoder_.describe(images[4])[name]
+        own = channel.reduced(values)[:3]
+        for (first, *_), position, size in zip(
+            nearest_patches(model, channel, images, own), positions[:3], sizes[:3], strict=True
+        ):
+            expected = patch(model.encoder_.working_image(images[4], shape, colour=True), position, int(size))
+            np.testing.assert_array_equal(first, expected)

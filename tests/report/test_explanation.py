@@ -7,9 +7,10 @@ import pytest
 from matplotlib.text import Text
 from PIL import Image
 
+from ddlcn import DDLCNClassifier
 from ddlcn.report import draw_explanation, save_figure
-from ddlcn.report.atoms import atom_channel
-from ddlcn.report.explanation import atom_tiles, explain_both, sum_text
+from ddlcn.report.atoms import NETWORK_NOTE
+from ddlcn.report.explanation import atom_tiles, explain_both, strongest, sum_text
 from ddlcn.report.tiles import signed
 from tests.report.conftest import HOSTILE, Case, small_model
 
@@ -29,7 +30,7 @@ def test_what_channels_add(tested: Case, tmp_path: Path) -> None:
     assert sift + grid + evidence.bias == pytest.approx(evidence.score, abs=1e-5)
     picture = draw_explanation(tested.model, tested.test.images[3], HOSTILE)
     texts = [text.get_text() for text in picture.findobj(Text)]
-    assert any(text.endswith(f"sift_grid adds {signed(grid, 3)}") for text in texts)
+    assert any(f"sift_grid\xa0{signed(grid, 3)}" in text for text in texts)
     save_figure(picture, tmp_path / "map.png")  # names are no formulas
     parts = f"sift {signed(sift, 2)}, sift_grid {signed(grid, 2)}, bias {signed(evidence.bias, 2)}"
     assert sum_text(evidence, 2) == f"score {signed(evidence.score, 2)} = {parts}"
@@ -47,10 +48,31 @@ def test_predicted_and_second(tested: Case) -> None:
 
 
 def test_strongest_atoms(tested: Case) -> None:
-    channel, grey = atom_channel(tested.model), tested.model.encoder_.working_image(tested.test.images[3])
-    evidence = tested.model.explain(tested.test.images[3])["sift"]
-    shares = evidence.by_atom(16)
-    tile = atom_tiles(tested.model, channel, evidence, grey)[0]
-    np.testing.assert_array_equal(tile.squares[0].values, channel.dictionaries[0][np.abs(shares).argmax()])
-    assert tile.squares[0].caption.startswith(f"1.  {signed(max(shares, key=abs), 4)}\n")
+    model, image = tested.model, tested.test.images[3]
+    evidence = model.explain(image)
+    shares = evidence["sift"].by_atom(16)
+    tile = atom_tiles(model, image, evidence, strongest(model, evidence))[0]
+    np.testing.assert_array_equal(
+        tile.squares[0].values, model.encoder_["sift"].dictionaries[0][np.abs(shares).argmax()]
+    )
+    assert tile.squares[0].caption.startswith(f"1. sift {signed(max(shares, key=abs), 4)}\n")
     assert 2 <= len(tile.squares) <= 4
+
+
+def test_colour_and_network(coloured: tuple[DDLCNClassifier, list[np.ndarray]], tmp_path: Path) -> None:
+    model, images = coloured
+    evidence = model.explain(images[0])
+    strong = strongest(model, evidence, 27)
+    shares = [abs(share) for *_, share in strong]
+    assert shares == sorted(shares, reverse=True)
+    tiles = atom_tiles(model, images[0], evidence, strong)
+    for (channel, *_), tile in zip(strong, tiles, strict=True):
+        assert tile.squares[0].values.ndim == (1 if channel.name == "sift" else 3)
+        assert all(square.values.ndim == 3 for square in tile.squares[1:])
+    picture = draw_explanation(model, images[0])
+    original, *maps = (axis.images[0].get_array() for axis in picture.subfigs[0].axes[:3])
+    assert original[:, :, 0].mean() > 2 * original[:, :, 1].mean()  # a red square
+    assert all(each.shape == (*evidence.shape, 3) for each in maps)
+    has_note = any(NETWORK_NOTE in text.get_text() for text in picture.findobj(Text))
+    assert has_note == ("backbone" in [channel.name for channel in model.encoder_.channels])
+    save_figure(picture, tmp_path / "why.png")

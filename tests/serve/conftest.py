@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from ddlcn import DDLCNClassifier
-from tests.report.conftest import bars, browser, without_atoms  # noqa: F401
+from tests.report.conftest import bars, browser, coloured, without_atoms  # noqa: F401
 
 pytest.importorskip("fastapi", reason="pip install 'ddlcn[serve]'")
 

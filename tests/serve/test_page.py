@@ -157,6 +157,25 @@ def test_atoms(page: Page) -> None:
     assert len(page.find_elements("css selector", "#atoms svg")) > 6
 
 
+def test_atoms_of_channels(browser: Any, coloured, tmp_path) -> None:
+    from ddlcn.serve import create_app
+
+    Image.fromarray(coloured[1][0]).save(tmp_path / "red.png")
+    with running(create_app(coloured[0])) as (host, port):
+        page = open_page(browser, f"http://{host}:{port}/")
+        wait(page, lambda: text(page, "#count").startswith("All 9 atoms"))
+        for button in page.find_elements("css selector", "#channels button")[1:]:
+            button.click()
+            drawn = button.text == "color"
+            wait(page, lambda drawn=drawn: text(page, "#count").startswith("All 9 atoms" if drawn else "9 atoms; draw"))
+            assert len(page.find_elements("css selector", "#atoms img")) == (9 if drawn else 0)
+        choose(page, str(tmp_path / "red.png"))
+        assert page.find_elements("css selector", "#strongest img")
+        assert page.find_element("id", "network").is_displayed() == ("efficientnet-lite0" in text(page, "#about"))
+        assert wait(page, lambda: page.execute_script("return original.naturalWidth > 0"))
+        assert browser.get_log("browser") == []
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_layout(browser, address, files, width, scheme) -> None:

@@ -64,7 +64,7 @@ def test_deskewed_image(serve, image):
     found = serve(model=model).post("/api/explain", files={"image": png(images[0])}).json()
     picture = np.asarray(Image.open(io.BytesIO(b64decode(found["image"].split(",")[1]))))
     assert found["deskewed"]
-    assert picture / 255 == pytest.approx(model.encoder_.working_image(images[0]), abs=0.15)
+    assert picture / 255 == pytest.approx(model.encoder_.working_image(images[0], tuple(found["shape"])), abs=0.15)
 
 
 def test_no_dictionaries(serve, without_atoms, image):
@@ -79,3 +79,37 @@ def test_invalid_unicode(serve, image):
     model = DDLCNClassifier(atoms_per_class=2).fit(images, np.array(["caf\udce9", "tea"] * 3))
     found = serve(model=model).post("/api/predict", files={"images": image}).json()["predictions"][0]
     assert {each["label"] for each in found["classes"]} == {"caf\\udce9", "tea"}
+
+
+def test_colour_and_network(serve, coloured, tmp_path):
+    model, images = coloured
+    client, content = serve(model=model), png(images[0])
+    (tmp_path / "red.png").write_bytes(content)
+    [expected] = model.predict_proba([tmp_path / "red.png"])
+    found = client.post("/api/explain", files={"image": content}, data={"numbers": "true"}).json()
+    assert (found["label"], found["probability"]) == ("red", pytest.approx(expected.max()))
+    assert np.sum(found["values"]) + found["bias"] == pytest.approx(found["score"], abs=1e-5)
+    picture = np.asarray(Image.open(io.BytesIO(b64decode(found["image"].split(",")[1]))))
+    assert picture[..., 0].mean() > 2 * picture[..., 1].mean()
+    for atom in found["atoms"]:
+        assert bool(atom["strokes"]) == (atom["channel"] == "sift")
+        assert bool(atom["picture"]) == (atom["channel"] != "sift")
+    names = list(client.get("/api/model").json()["atoms"])
+    for name in names:
+        atoms = client.get(f"/api/atoms?channel={name}&layer=2").json()
+        assert (atoms["channel"], atoms["total"]) == (name, 4)
+        drawn = [bool(each["strokes"] or each["picture"]) for each in atoms["atoms"]]
+        assert drawn == [name != "backbone"] * 4
+    assert client.get("/api/atoms").json()["channel"] == "sift"
+    refused = client.get("/api/atoms?channel=sift_grid")
+    assert (refused.status_code, refused.json()["detail"]) == (
+        404,
+        f"channel='sift_grid': choose from {', '.join(names)}",
+    )
+
+
+def test_grey_with_16_bits(serve, model, tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 65536, (40, 48)).astype(np.uint16)
+    Image.fromarray(pixels).save(tmp_path / "deep.png")
+    found = serve().post("/api/predict", files={"images": (tmp_path / "deep.png").read_bytes()}).json()
+    assert found["predictions"][0]["probability"] == pytest.approx(model.predict_proba([tmp_path / "deep.png"]).max())

@@ -12,6 +12,7 @@ def build_channels(
     coder: str | None = None,
     neighbors: tuple[int, ...] | None = None,
     beta: float | None = None,
+    backbone: str | None = None,
     **dictionary: Any,
 ) -> "list[ddlcn.Channel] | None":
     """Return the channels of a preset with other settings; None if no option changes them.
@@ -27,6 +28,8 @@ def build_channels(
         Nearest atoms in its codes: of the first layer, and of deeper ones.
     beta : float, optional
         Price of far atoms (exact coder).
+    backbone : str, optional
+        A frozen network, by name or as the path of an ONNX file.
     **dictionary
         Parameters of `DictionaryLearning`.
 
@@ -39,7 +42,7 @@ def build_channels(
         return None
     from ddlcn.presets import get_preset
 
-    known = {channel.name: channel for channel in get_preset(preset, **dictionary).channels}
+    known = {channel.name: channel for channel in get_preset(preset, backbone, **dictionary).channels}
     for name, weight in (weights or {}).items():
         if name not in known:
             raise DDLCNError(f"--channels: preset {preset} has no channel {name!r}; choose from {', '.join(known)}")

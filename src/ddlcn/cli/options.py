@@ -153,6 +153,12 @@ CHANNELS = _CHANNELS(
     show_default="all of the preset",
     **_PANEL,
 )
+BACKBONE = typer.Option(
+    metavar="NAME|FILE.onnx",
+    help="Add channels of a frozen network: efficientnet-lite0, -lite1, -lite2, or an ONNX image model.",
+    show_default="none",
+    **_PANEL,
+)
 IMAGES_PER_CLASS = _COUNT_ALL_OR_AUTO(
     "--images-per-class", "-p", help="Images per class that its dictionary is learnt from.", **_PANEL
 )

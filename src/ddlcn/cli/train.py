@@ -56,6 +56,7 @@ def train(
     part: Annotated[options.Part, options.PART] = options.Part.train,
     preset: Annotated[options.Preset, options.PRESET] = options.Preset.best,
     channels: Annotated[Any, options.CHANNELS] = None,
+    backbone: Annotated[str | None, options.BACKBONE] = None,
     images_per_class: Annotated[Any, options.IMAGES_PER_CLASS] = "auto",
     atoms_per_class: Annotated[Any, options.ATOMS_PER_CLASS] = "auto",
     layers: Annotated[Any, options.LAYERS] = None,
@@ -85,11 +86,12 @@ def train(
         "atoms_per_class": atoms_per_class,
         "deeper_atoms": deeper_atoms if layers is None else layers,
     }
-    changed = build_channels(preset.value, channels, coder and coder.value, neighbors, beta, **dictionary)
+    network = {"backbone": backbone}
+    changed = build_channels(preset.value, channels, coder and coder.value, neighbors, beta, **network, **dictionary)
     model = ddlcn.DDLCNClassifier(
         preset=preset.value,
         channels=changed,
-        **(dictionary if changed is None else {}),
+        **(network | dictionary if changed is None else {}),
         deskew={"yes": True, "no": False}.get(deskew.value, "auto"),
         augmentation=augmentation.value,
         C=C,

@@ -100,9 +100,10 @@ class Stopwatch(dict[str, float]):
 
     @contextmanager
     def time(self, stage: str) -> Iterator[None]:
-        """Add the time of this block to a stage."""
-        start = perf_counter()
+        """Add the time of this block to a stage, less the time of stages inside it."""
+        start, before = perf_counter(), sum(self.values())
         try:
             yield
         finally:
-            self[stage] = self.get(stage, 0.0) + perf_counter() - start
+            inside = sum(self.values()) - before
+            self[stage] = self.get(stage, 0.0) + perf_counter() - start - inside

@@ -5,19 +5,31 @@ images without labels are files and folders (:func:`find_images`). Broken files 
 reason.
 """
 
-from ddlcn.images.decode import MAX_PIXELS, check_image, decode_file, read_colour, read_grey, value_range
+from ddlcn.images.decode import (
+    LUMA,
+    MAX_PIXELS,
+    DecodedImage,
+    check_image,
+    decode_file,
+    read_colour,
+    read_grey,
+    value_range,
+)
 from ddlcn.images.files import find_images
 from ddlcn.images.imageset import ImageSet
-from ddlcn.images.inputs import absolute, as_images, canonical_order, take
+from ddlcn.images.inputs import absolute, as_images, canonical_order, content_digest, take
 from ddlcn.images.load import load_images
 
 __all__ = [
+    "LUMA",
     "MAX_PIXELS",
+    "DecodedImage",
     "ImageSet",
     "absolute",
     "as_images",
     "canonical_order",
     "check_image",
+    "content_digest",
     "decode_file",
     "find_images",
     "load_images",

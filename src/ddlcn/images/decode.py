@@ -7,6 +7,8 @@ neither Pillow's global limit on pixels nor the warnings it raises through proce
 decoding is the same in every thread.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +42,7 @@ READERS = (
     ((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), PpmImageFile),
     ((b"RIFF",), WebPImageFile),
 )
+LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
 BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
 FILE_WHITES = {"I": (65535,), "F": (1, 255, 65535)}  # by Pillow's mode: the first that holds all pixels
@@ -73,7 +76,7 @@ def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> 
     >>> read_grey(np.array([[0.0, 5.0, 10.0]]), value_range=(0, 10)).tolist()
     [[0.0, 0.5, 1.0]]
     """
-    return _read(source, value_range)
+    return DecodedImage(source, value_range).grey()
 
 
 def read_colour(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> NDArray[np.uint8]:
@@ -82,7 +85,7 @@ def read_colour(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -
     >>> read_colour(np.array([[[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]]])).tolist()
     [[[255, 0, 0], [255, 255, 255]]]
     """
-    return _read(source, value_range, colour=True)
+    return DecodedImage(source, value_range).rgb()
 
 
 def check_image(path: str | os.PathLike[str]) -> str | None:
@@ -94,7 +97,8 @@ def check_image(path: str | os.PathLike[str]) -> str | None:
     'does not exist; check the path'
     """
     try:
-        _decode(path, draft=True)
+        with open_image(path) as file:
+            decode_file(file, draft=True)
     except ImageError as error:
         return str(error)
     return None
@@ -126,15 +130,34 @@ def value_range(images: Iterable[Any]) -> tuple[float, float]:
     return low, high if high > low else low + 1.0
 
 
-def _read(source: Any, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
-    if isinstance(source, str | os.PathLike):
-        with naming(repr(os.fspath(source))):
-            return _decode(source, colour=colour)
-    pixels = as_array(source)
-    with naming(f"array of shape {pixels.shape} and dtype {pixels.dtype}"):
-        if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))):
-            raise ImageError("is no image; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
-        return _mixed(pixels, value_range, colour)
+class DecodedImage:
+    """An image that is decoded once, for :func:`read_grey` and for :func:`read_colour`."""
+
+    def __init__(self, source: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> None:
+        if isinstance(source, str | os.PathLike):
+            self._name = repr(os.fspath(source))
+            with naming(self._name), open_image(source) as file:
+                self._pixels, self._range = _load(file, MAX_PIXELS, draft=False)
+        else:
+            self._pixels, self._range = as_array(source), value_range
+            self._name = f"array of shape {self._pixels.shape} and dtype {self._pixels.dtype}"
+            if not (self._pixels.ndim == 2 or (self._pixels.ndim == 3 and self._pixels.shape[2] in (1, 3, 4))):
+                raise ImageError(f"{self._name} is no image; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self._pixels.shape[0], self._pixels.shape[1]
+
+    def grey(self) -> NDArray[np.float32]:
+        """Return the image in grey, float32 in [0, 1]."""
+        with naming(self._name), _readable():
+            return _mixed(self._pixels, self._range)
+
+    def rgb(self) -> NDArray[np.uint8]:
+        """Return the image in colour, bytes (h, w, 3)."""
+        with naming(self._name), _readable():
+            return _mixed(self._pixels, self._range, colour=True)
 
 
 @contextmanager
@@ -152,11 +175,6 @@ def as_array(source: Any) -> NDArray[Any]:
         return np.asarray(source)
     except ValueError:  # rows of unequal length
         raise ImageError(f"{type(source).__name__} is no image; give a path or an array") from None
-
-
-def _decode(path: str | os.PathLike[str], draft: bool = False, colour: bool = False) -> NDArray[Any]:
-    with open_image(path) as file:
-        return decode_file(file, draft=draft, colour=colour)
 
 
 def open_image(path: str | os.PathLike[str]) -> BufferedReader:
@@ -180,7 +198,25 @@ def decode_file(
 
     The message of an ImageError says what is wrong, without its name.
     """
+    with _readable():
+        return _mixed(*_load(file, max_pixels, draft), colour)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Whatever goes wrong inside a `with` block is an ImageError: Pillow's decoders raise almost anything."""
     try:
+        yield
+    except ImageError:
+        raise
+    except Exception as error:
+        what = " ".join(f"{error or type(error).__name__}".split())
+        raise ImageError(f"is damaged or unreadable ({what}); replace it or remove it") from None
+
+
+def _load(file: BinaryIO, max_pixels: int, draft: bool) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
+    """Return the image in an open file as what :func:`_mixed` takes, and its value range."""
+    with _readable():
         head = file.read(16)
         reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
         if reader is None:
@@ -191,12 +227,7 @@ def decode_file(
         image.load()
         with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
             ImageOps.exif_transpose(image, in_place=True)
-        return _mixed(*_pixels(image), colour)
-    except ImageError:
-        raise
-    except Exception as error:  # Pillow's decoders raise almost anything on damaged files
-        what = " ".join(f"{error or type(error).__name__}".split())
-        raise ImageError(f"is damaged or unreadable ({what}); replace it or remove it") from None
+        return _pixels(image)
 
 
 class _Lines:
@@ -266,5 +297,5 @@ def _mix(pixels: NDArray[Any], low: float, high: float, colour: bool) -> NDArray
     if colour:
         return 1 + np.stack([alpha * (each - 1) for each in (red, green, blue)], axis=2)
     # so written, R = G = B stays exactly what it is
-    luma = green + np.float32(0.299) * (red - green) + np.float32(0.114) * (blue - green)
+    luma = green + np.float32(LUMA[0]) * (red - green) + np.float32(LUMA[2]) * (blue - green)
     return 1 - alpha + alpha * luma

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from ddlcn.blas import one_blas_thread
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import locality, neighbors, pooling
 from ddlcn.layers.part import Part
+from ddlcn.rules import number, whole
 
 _BLOCK = 512  # rows of the product with all atoms that are held at a time; no answer depends on it
 _LARGEST_TABLE = 1024  # atoms; 8 MB
@@ -96,6 +97,9 @@ class LocalityCoder(Part):
     (array([[0, 1]], dtype=int32), array([[0.755, 0.245]], dtype=float32))
     """
 
+    role = "coder"
+    rules: ClassVar = {"n_neighbors": whole(1, MAX_NEIGHBORS), "beta": number(0, 1e6)}
+
     def __init__(self, n_neighbors: int = 15, beta: float = 0.01) -> None:
         self.n_neighbors = n_neighbors
         self.beta = beta
@@ -112,8 +116,7 @@ class LocalityCoder(Part):
         -------
         Codes
         """
-        if not self.beta >= 0:
-            raise DDLCNError(f"beta={self.beta}: must be zero or positive")
+        self.check()
         return _encode(locality.encode_exact, Y, atoms, self.n_neighbors, float(self.beta))
 
 
@@ -134,6 +137,9 @@ class LLCCoder(Part):
     array([[0.75, 0.25]], dtype=float32)
     """
 
+    role = "coder"
+    rules: ClassVar = {"n_neighbors": whole(1, MAX_NEIGHBORS), "epsilon": number(0, 1e6)}
+
     def __init__(self, n_neighbors: int = 15, epsilon: float = 1e-4) -> None:
         self.n_neighbors = n_neighbors
         self.epsilon = epsilon
@@ -150,8 +156,7 @@ class LLCCoder(Part):
         -------
         Codes
         """
-        if not self.epsilon >= 0:
-            raise DDLCNError(f"epsilon={self.epsilon}: must be zero or positive")
+        self.check()
         return _encode(locality.encode_llc, Y, atoms, self.n_neighbors, float(self.epsilon))
 
 
@@ -168,6 +173,9 @@ class LinearCoder(Part):
     array([[1., 0.]], dtype=float32)
     """
 
+    role = "coder"
+    rules: ClassVar = {"ridge": number(1e-9, 1e9)}
+
     def __init__(self, ridge: float = 0.01) -> None:
         self.ridge = ridge
 
@@ -182,8 +190,7 @@ class LinearCoder(Part):
         -------
         array of shape (n_features, n_atoms), float32
         """
-        if not self.ridge > 0:
-            raise DDLCNError(f"ridge={self.ridge}: must be positive")
+        self.check()
         U = np.asarray(atoms, dtype=np.float64)
         with one_blas_thread():
             found = np.linalg.solve(U.T @ U + self.ridge * np.eye(U.shape[1]), U.T)
@@ -210,11 +217,9 @@ def _encode(
 ) -> Codes:
     Y = np.ascontiguousarray(Y, dtype=np.float32)
     book = atoms if isinstance(atoms, Codebook) else Codebook(atoms)
-    if n_neighbors < 1 or len(book.atoms) < 1:
-        raise DDLCNError(f"n_neighbors={n_neighbors} over {len(book.atoms)} atoms: both must be at least 1")
+    if not len(book.atoms):
+        raise DDLCNError("there are no atoms to encode with: give at least one")
     k = min(n_neighbors, len(book.atoms))
-    if k > MAX_NEIGHBORS:
-        raise DDLCNError(f"n_neighbors={n_neighbors}: at most {MAX_NEIGHBORS} can take part; lower it")
     distinct, places = _blank_once(Y)
     indices, values = np.empty((len(distinct), k), np.int32), np.empty((len(distinct), k), np.float32)
     with one_blas_thread():

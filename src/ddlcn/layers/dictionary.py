@@ -8,9 +8,12 @@ from the atoms of the layer before (Eqs. 3 and 4). Samples and atoms are rows he
 
 from __future__ import annotations
 
+from math import ceil
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,8 +21,11 @@ from ddlcn.blas import one_blas_thread
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import l1ball
 from ddlcn.layers.part import Part
+from ddlcn.rules import AUTO, COUNT, NOTHING, list_of, number, whole
 
 _ENOUGH = 50  # samples per atom
+_LEAST_AUTO, _TOTAL_AUTO = 15, 1024  # atoms per class at least, and atoms in all
+_ATOMS = whole(1, 1 << 16)
 _BEYOND = 0.8  # of a step, added to it: two thirds of the passes to an objective no worse
 
 
@@ -114,16 +120,33 @@ class DictionaryLearning(Part):
     ----------
     images_per_class : int, None or "auto"
         p, the training images per class that its dictionary is learnt from; None is all of them ("A"), "auto"
-        is 15. A class with fewer gives all that it has.
+        is as many as atoms, but at least 15. A class with fewer gives all that it has.
     atoms_per_class : int or "auto"
-        q, the atoms per class of the first dictionary; "auto" is 15.
+        q, the atoms per class of the first dictionary; "auto" is 1,024 / number of classes, but at least 15.
     deeper_atoms : tuple of int
         s2, …, sn, the atoms of each deeper dictionary; () is one layer.
     l1_radius : float
         λ, the radius of the L1 ball.
     max_descriptors : int
         Descriptors per class that its dictionary is learnt on, evenly drawn from its images.
+    n_components : int, optional
+        Reduce descriptors to so many principal components of those of the training images, and to unit length.
+
+    Examples
+    --------
+    >>> DictionaryLearning().resolved(n_classes=10)
+    DictionaryLearning(atoms_per_class=103, images_per_class=103)
     """
+
+    role, later = "dictionary", ("n_components",)
+    rules: ClassVar = {
+        "images_per_class": COUNT | NOTHING | AUTO,
+        "atoms_per_class": _ATOMS | AUTO,
+        "deeper_atoms": list_of(_ATOMS, 0, 16),
+        "l1_radius": number(1e-9, 1e9),
+        "max_descriptors": COUNT,
+        "n_components": whole(1, 1 << 12) | NOTHING,
+    }
 
     def __init__(
         self,
@@ -132,32 +155,40 @@ class DictionaryLearning(Part):
         deeper_atoms: tuple[int, ...] = (64,),
         l1_radius: float = 0.35,
         max_descriptors: int = 20_000,
+        n_components: int | None = None,
     ) -> None:
         self.images_per_class = images_per_class
         self.atoms_per_class = atoms_per_class
         self.deeper_atoms = deeper_atoms
         self.l1_radius = l1_radius
         self.max_descriptors = max_descriptors
+        self.n_components = n_components
 
-    @property
-    def counts(self) -> tuple[int | None, int]:
-        """p and q, checked; and so are the numbers of deeper atoms."""
-        p, q = (15 if n == "auto" else n for n in (self.images_per_class, self.atoms_per_class))
-        deeper = self.deeper_atoms if isinstance(self.deeper_atoms, list | tuple) else (None,)
-        whole = [isinstance(n, int | np.integer) and n >= 1 for n in (1 if p is None else p, q, *deeper)]
-        if not all(whole):
-            raise DDLCNError(
-                f"images_per_class={self.images_per_class!r}, atoms_per_class={self.atoms_per_class!r}, "
-                f"deeper_atoms={self.deeper_atoms!r}: give whole numbers from 1, the last as a tuple, or "
-                '"auto" for the first two (images_per_class=None is all)'
-            )
-        return p, q  # type: ignore[return-value]
+    def resolved(self, n_classes: int) -> DictionaryLearning:
+        """Return a copy with numbers in place of "auto".
 
-    def learn(self, descriptors: list[np.ndarray], seed: int) -> np.ndarray:
-        """Learn the dictionary of one class from the descriptors of its images: (q, n_features)."""
+        Parameters
+        ----------
+        n_classes : int
+
+        Returns
+        -------
+        DictionaryLearning
+        """
+        self.check()
+        q = max(_LEAST_AUTO, ceil(_TOTAL_AUTO / n_classes)) if self.atoms_per_class == "auto" else self.atoms_per_class
+        p = max(_LEAST_AUTO, q) if self.images_per_class == "auto" else self.images_per_class
+        return clone(self).set_params(images_per_class=p, atoms_per_class=q)
+
+    def sample(self, descriptors: list[np.ndarray]) -> np.ndarray:
+        """Draw at most `max_descriptors` of the descriptors of some images, evenly."""
         per_image = max(1, self.max_descriptors // len(descriptors))
-        samples = np.concatenate([values[:: -(-len(values) // per_image)] for values in descriptors])
-        return L1BallDictionary(self.counts[1], self.l1_radius, random_state=seed).fit(samples).components_
+        return np.concatenate([values[:: -(-len(values) // per_image)] for values in descriptors])
+
+    def learn(self, samples: np.ndarray, seed: int) -> np.ndarray:
+        """Learn the dictionary of one class from descriptors of its images: (q, n_features)."""
+        assert not isinstance(self.atoms_per_class, str)
+        return L1BallDictionary(self.atoms_per_class, self.l1_radius, random_state=seed).fit(samples).components_
 
     def learn_deeper(self, atoms: np.ndarray, random_state: int) -> tuple[np.ndarray, ...]:
         """Learn each deeper dictionary on the atoms of the one before; the first is given and comes first."""
@@ -167,6 +198,23 @@ class DictionaryLearning(Part):
             deeper = L1BallDictionary(n_atoms, self.l1_radius, random_state=seed).fit(found[-1])
             found.append(deeper.components_)
         return tuple(found)
+
+
+def principal_components(samples: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of samples, and the directions of their largest variances in rows."""
+    mean = samples.mean(axis=0, dtype=np.float64)
+    with one_blas_thread():
+        centred = (samples - mean).astype(np.float32)
+        _, vectors = np.linalg.eigh(centred.T @ centred)
+    rows = np.ascontiguousarray(vectors.T[::-1][:n_components])
+    return mean.astype(np.float32), rows.astype(np.float32)
+
+
+def reduced(values: np.ndarray, mean: np.ndarray, components: np.ndarray) -> np.ndarray:
+    """Descriptors by their principal components, at unit length."""
+    with one_blas_thread():
+        found = (values - mean) @ components.T
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.float32(1e-12))
 
 
 def class_seeds(random_state: int | np.random.RandomState | None, n_classes: int) -> np.ndarray:

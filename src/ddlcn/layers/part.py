@@ -1,14 +1,52 @@
-"""Parts of a channel: descriptors, coders and poolings. A part is stateless; its parameters say all about it."""
+"""Parts of a channel: descriptors, coders, poolings and dictionaries. A part is stateless; its parameters say all.
+
+A class of parts is known by its name from its definition on, so that model files with it can be read.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
+from ddlcn.errors import DDLCNError
+from ddlcn.rules import Rule
+
 
 class Part(BaseEstimator):
-    """A stateless part, described by its kind and its parameters."""
+    """A stateless part, described by its kind and its parameters.
+
+    A class of parts says what it can be in a channel (`role`: "descriptor", "coder", "pooling" or "dictionary"),
+    and has a rule for each parameter.
+    """
+
+    kinds: ClassVar[dict[str, type[Part]]] = {}
+    role: ClassVar[str] = ""
+    rules: ClassVar[dict[str, Rule]] = {}
+    later: ClassVar[tuple[str, ...]] = ()  # parameters that files of format 3 may lack: None then
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        Part.kinds[cls.__name__] = cls
+
+    def check(self) -> None:
+        """Raise if a parameter is invalid.
+
+        Raises
+        ------
+        DDLCNError
+            Names the parameter and what it must be.
+
+        Examples
+        --------
+        >>> from ddlcn.layers.coding import LLCCoder
+        >>> LLCCoder(n_neighbors=0).check()
+        Traceback (most recent call last):
+        ddlcn.errors.DDLCNError: n_neighbors=0 of LLCCoder: must be a whole number from 1 to 512
+        """
+        for name, value in self.to_dict().items():
+            if name in self.rules and not self.rules[name].holds(value):
+                raise DDLCNError(f"{name}={value!r} of {type(self).__name__}: must be {self.rules[name].text}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kind and the parameters, in JSON's types.
@@ -25,6 +63,25 @@ class Part(BaseEstimator):
         """
         params = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         return {"kind": type(self).__name__, **params}
+
+    @staticmethod
+    def from_dict(description: dict[str, Any]) -> Part:
+        """Return the part of a description, checked.
+
+        Parameters
+        ----------
+        description : dict
+            What `to_dict` returns.
+
+        Returns
+        -------
+        Part
+        """
+        params = {key: tuple(v) if isinstance(v, list) else v for key, v in description.items() if key != "kind"}
+        kind = description.get("kind")
+        if kind not in Part.kinds:
+            raise DDLCNError(f"{kind!r} is no part of a channel; known are {', '.join(Part.kinds)}")
+        return Part.kinds[kind](**params)
 
 
 def _plain(value: Any) -> Any:

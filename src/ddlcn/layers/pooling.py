@@ -17,14 +17,15 @@ and so is their length. A linear SVM sees no difference: depth reweights atoms a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from ddlcn.blas import one_blas_thread
-from ddlcn.errors import DDLCNError
 from ddlcn.kernels import pooling
 from ddlcn.layers.coding import Codes
 from ddlcn.layers.part import Part
+from ddlcn.rules import FLAG, list_of, whole
 
 
 class SpatialPyramid(Part):
@@ -45,6 +46,9 @@ class SpatialPyramid(Part):
            [0, 4]])
     """
 
+    role = "pooling"
+    rules: ClassVar = {"levels": list_of(whole(1, 1 << 10), 1, 64), "minima": FLAG}
+
     def __init__(self, levels: tuple[int, ...] = (1, 2, 4), minima: bool = False) -> None:
         self.levels = levels
         self.minima = minima
@@ -52,8 +56,7 @@ class SpatialPyramid(Part):
     @property
     def n_cells(self) -> int:
         """Cells over all levels."""
-        if len(self.levels) < 1 or min(self.levels) < 1:
-            raise DDLCNError(f"levels={self.levels}: give at least one level, each of 1 cell or more per side")
+        self.check()
         return sum(level * level for level in self.levels)
 
     def cells(self, positions: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -125,14 +128,16 @@ class MeanGrid(Part):
         Cells per side.
     """
 
+    role = "pooling"
+    rules: ClassVar = {"side": whole(1, 1 << 10)}
+
     def __init__(self, side: int = 16) -> None:
         self.side = side
 
     @property
     def n_cells(self) -> int:
         """Number of cells."""
-        if not self.side >= 1:
-            raise DDLCNError(f"side={self.side}: must be at least 1")
+        self.check()
         return self.side**2
 
     def patches(

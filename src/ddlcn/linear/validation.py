@@ -121,7 +121,7 @@ def held_out_scores(
 
 
 def held_out_log_likelihood(
-    gram: np.ndarray,
+    gram: np.ndarray | Sequence[np.ndarray],
     y: np.ndarray,
     C: float,
     seed: int,
@@ -133,8 +133,8 @@ def held_out_log_likelihood(
 
     Parameters
     ----------
-    gram : array of shape (n_rows, n_rows)
-        X Xᵀ.
+    gram : array of shape (n_rows, n_rows), or a sequence of them
+        X Xᵀ; or one for each fold, by features that were learnt without it.
     y : array of shape (n_rows,)
         Labels.
     C : float
@@ -158,7 +158,12 @@ def held_out_log_likelihood(
     fold_of, held_out = split(y, groups, weights, seed)
     if not len(held_out) or len(classes) < 2:
         return np.empty(0)
-    problem = Problem(partial(solve, gram), y, len(classes), weights, seed, n_jobs)
+    n_folds, scores = fold_of.max() + 1, np.empty((len(held_out), len(classes)))
+    grams = [gram] * n_folds if isinstance(gram, np.ndarray) else gram
     with one_blas_thread():
-        [scores] = held_out_scores(problem, fold_of, held_out, (C,), TOLERANCE)
+        for fold, own in enumerate(grams):
+            problem = Problem(partial(solve, own), y, len(classes), weights, seed, n_jobs)
+            judged = fold_of[held_out] == fold
+            only = np.where(fold_of == fold, 0, -1)
+            [scores[judged]] = held_out_scores(problem, only, held_out[judged], (C,), TOLERANCE)
     return calibrate(scores, y[held_out])[1]

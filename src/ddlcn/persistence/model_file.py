@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from ddlcn.encoder import ImageEncoder
-from ddlcn.errors import DDLCNError, ModelFileError
+from ddlcn.errors import DDLCNError, ModelFileError, NetworkError
 from ddlcn.linear.svm import LinearSVM
 from ddlcn.persistence import schema
 from ddlcn.persistence.atomic import write_atomically
@@ -87,6 +87,8 @@ def load(cls: Any, path: str | os.PathLike[str]) -> Any:
             return _restore(cls, description, {key: file.get_tensor(key) for key in shapes})
     except ModelFileError:
         raise
+    except NetworkError as error:
+        raise ModelFileError(f"{name} can't be used here: {error}") from None
     except MemoryError:
         raise ModelFileError(f"{name} is too large for this machine's memory: free some") from None
     except Exception as error:  # whatever a damaged file leads to

@@ -8,20 +8,17 @@ tensors follow from the description, and are compared before a tensor is read. `
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import count, pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ddlcn.channel import MAX_WEIGHT, Channel
-from ddlcn.layers.coding import MAX_NEIGHBORS, LinearCoder, LLCCoder, LocalityCoder
 from ddlcn.layers.dictionary import DictionaryLearning
 from ddlcn.layers.part import Part
-from ddlcn.layers.pooling import MeanGrid, SpatialPyramid
-from ddlcn.layers.sift import DenseSIFT
 from ddlcn.preprocessing.augmentation import POLICIES
+from ddlcn.rules import COUNT, FLAG, NOTHING, Rule, list_of, number, one_of, text, whole
 
 FORMAT = 3
 MOST_WORK = 1e11  # of coding atoms over atoms, n k³: about a minute
@@ -30,8 +27,6 @@ MOST_CELLS = 1 << 20
 MOST_CHARACTERS = 1 << 24  # of all labels, each as long as the longest: 64 MB
 MOST_TEXT = 1 << 24  # characters of a description
 FLOATS = ("F32", "F64")
-
-Rule = Callable[[Any], object]  # whether a value is valid; raises ValueError if one inside it is not
 
 
 class Tensor(NamedTuple):
@@ -50,18 +45,18 @@ def canonical(description: Any) -> str:
     return json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False, default=lambda x: x.item())
 
 
-def parse(text: str) -> dict[str, Any]:
-    """Return the description in a text; only its format is checked."""
-    expect(len(text) <= MOST_TEXT, "its description is too long")
-    found = json.loads(text)
+def parse(description: str) -> dict[str, Any]:
+    """Return the description in a JSON text; only its format is checked."""
+    expect(len(description) <= MOST_TEXT, "its description is too long")
+    found = json.loads(description)
     expect(isinstance(found, dict), "its description is no object")
-    expect(COUNT(found.get("format")), "its format is no number")
+    expect(COUNT.holds(found.get("format")), "its format is no number")
     return found
 
 
 def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Raise ValueError if a description breaks the schema, or tensors have other types or shapes than it says."""
-    DESCRIPTION(description)
+    DESCRIPTION.holds(description)
     n_classes, (low, high) = len(labels(description)), description["value_range"]
     n_scores = 1 if n_classes == 2 else n_classes
     expect(high - low >= 1e-30, "value_range is empty")
@@ -76,10 +71,15 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
     for channel in channels:
         name, own = channel.name, atoms[channel.name]
         _check_channel(channel, own, atoms)
+        given, reduced = channel.descriptor.n_features, getattr(channel.dictionary, "n_components", None)
+        n_features = reduced or given
         for layer, n_atoms in enumerate(own):
-            wanted[f"{name}.dictionary.{layer}"] = {Tensor("F32", (n_atoms, channel.descriptor.n_features))}
+            wanted[f"{name}.dictionary.{layer}"] = {Tensor("F32", (n_atoms, n_features))}
         if isinstance(channel.dictionary, DictionaryLearning):
             wanted[f"{name}.atom_classes"] = {Tensor("I32", (own[0],))}
+        if reduced:
+            wanted[f"{name}.projection.0"] = {Tensor("F32", (given,))}
+            wanted[f"{name}.projection.1"] = {Tensor("F32", (n_features, given))}
     expect(set(tensors) == set(wanted), f"its tensors are not {', '.join(sorted(wanted))}")
     for name, tensor in tensors.items():
         expect(tensor in wanted[name], f"type or shape of {name} does not fit the description")
@@ -105,7 +105,6 @@ def _check_channel(channel: Channel, own: list[int], atoms: Mapping[str, list[in
     """Raise if dictionaries have other numbers of atoms than a channel says, or stand for too much work."""
     name, how, known = channel.name, channel.dictionary, list[int]()
     channel.check()
-    getattr(channel.descriptor, "patch_sizes", None)  # raises
     if isinstance(how, DictionaryLearning):  # the first has some for each class that was there before `extend`
         known = [*(own[:1] or [0]), *how.deeper_atoms]
     elif how is not None:  # the deeper ones of a channel, which is left out of the file if its weight is zero
@@ -114,7 +113,6 @@ def _check_channel(channel: Channel, own: list[int], atoms: Mapping[str, list[in
     expect(own or channel.coder is None, f"{name} has no dictionary")
     expect(channel.pooling.n_cells <= MOST_CELLS, f"{name} has too many cells")
     neighbors = [getattr(coder, "n_neighbors", 0) for coder in (channel.coder, channel.deeper_coder)]
-    expect(min([neighbors[0], *own[:1]]) <= MAX_NEIGHBORS, f"{name} has over {MAX_NEIGHBORS} neighbours")
     pairs = list(pairwise(own)) if channel.deeper_coder else []
     expect(sum(n * m for n, m in pairs) <= MOST_ENTRIES, f"deeper dictionaries of {name} are too large")
     work = sum(n * min(neighbors[1], m) ** 3 for n, m in pairs)
@@ -130,96 +128,71 @@ def expect(holds: object, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _number(least: float, most: float) -> Rule:
-    return lambda value: type(value) in (int, float) and least <= value <= most
-
-
-def _whole(least: int, most: int) -> Rule:
-    return lambda value: type(value) is int and least <= value <= most
-
-
-def _text(pattern: str) -> Rule:
-    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value, re.DOTALL)
-
-
-def _one_of(*values: Any) -> Rule:
-    return lambda value: any(type(value) is type(each) and value == each for each in values)
-
-
-def _either(*rules: Rule) -> Rule:
-    return lambda value: any(rule(value) for rule in rules)
-
-
-def _list(rule: Rule, least: int, most: int) -> Rule:
-    return lambda value: isinstance(value, list) and least <= len(value) <= most and all(map(rule, value))
-
-
 def _record(names: str) -> Rule:
     """An object with these values and no others, each by the rule of its name."""
 
     def follows(value: Any) -> bool:
-        closed = isinstance(value, dict) and set(value) == set(names.split())
-        expect(closed, f"values are missing or unknown beside {names}")
-        for name, each in value.items():
-            expect(RULES[name](each), f"{name} is invalid")
+        _check_record(value, {name: RULES[name] for name in names.split()})
         return True
 
-    return follows
+    return Rule(follows, "an object")
 
 
-def _part(*kinds: type[Part]) -> Rule:
-    """A part of a channel, of one of some kinds, with all parameters of that kind."""
-    records = {kind.__name__: _record(" ".join(["kind", *kind().get_params()])) for kind in kinds}
-    return lambda value: isinstance(value, dict) and records.get(str(value.get("kind")), lambda _: False)(value)
+def _part(role: str) -> Rule:
+    """A part of a channel with a role, and with all parameters of its kind."""
+
+    def follows(value: Any) -> bool:
+        kind = Part.kinds.get(str(value.get("kind"))) if isinstance(value, dict) else None
+        if kind is None or kind.role != role:
+            return False
+        rules = {"kind": NAME} | {name: kind.rules[name] for name in kind().get_params()}
+        _check_record(dict.fromkeys(kind.later) | value, rules)
+        return True
+
+    return Rule(follows, f"a {role}")
 
 
-NOTHING, FLAG, AUTO, COUNT = _one_of(None), _one_of(True, False), _one_of("auto"), _whole(1, (1 << 31) - 1)
-NAME, WORDS = _text(r"[\w -]{1,64}"), _text(r"[^\x00-\x1f\x7f-\x9f]{0,300}")
-PATCH, ATOMS, REAL = _whole(4, 1 << 12), _whole(1, 1 << 16), _number(-1e9, 1e9)
+def _check_record(value: Any, rules: Mapping[str, Rule]) -> None:
+    closed = isinstance(value, dict) and set(value) == set(rules)
+    expect(closed, f"values are missing or unknown beside {' '.join(rules)}")
+    for name, each in value.items():
+        expect(rules[name].holds(each), f"{name} is invalid")
+
+
+NAME, WORDS = text(r"[\w -]{1,64}"), text(r"[^\x00-\x1f\x7f-\x9f]{0,300}")
+REAL = number(-1e9, 1e9)
 
 _RULES: dict[str, Rule] = {  # by names, wherever they are in the description
-    "format": _one_of(FORMAT),
-    "classes": _list(_either(FLAG, _number(-1e300, 1e300), _text(".*")), 2, 1 << 24),
-    "classes_dtype": _text(r"\|b1|[<>|][iuf][1248]|[<>]U[1-9]\d{0,5}"),
-    "value_range": _list(_number(-1e38, 1e38), 2, 2),
+    "format": one_of(FORMAT),
+    "classes": list_of(FLAG | number(-1e300, 1e300) | text(".*"), 2, 1 << 24),
+    "classes_dtype": text(r"\|b1|[<>|][iuf][1248]|[<>]U[1-9]\d{0,5}"),
+    "value_range": list_of(number(-1e38, 1e38), 2, 2),
     "preprocessing": _record("deskew"),
-    "deskew": _either(NOTHING, _list(_number(1e-3, 1e4), 2, 2)),
-    "channels": _list(_record("name descriptor coder pooling dictionary deeper_coder power"), 1, 16),
-    "weights": _list(_number(1e-9, MAX_WEIGHT), 1, 16),
+    "deskew": NOTHING | list_of(number(1e-3, 1e4), 2, 2),
+    "channels": list_of(_record("name descriptor coder pooling dictionary deeper_coder power"), 1, 16),
+    "weights": list_of(number(1e-9, MAX_WEIGHT), 1, 16),
     "svm": _record("C scale duality_gap"),
-    "selection": _list(_record("setting candidate mean_gain standard_error chosen reason"), 0, 1000),
+    "selection": list_of(_record("setting candidate mean_gain standard_error chosen reason"), 0, 1000),
     "training": _record("n_train augmentation image_shape n_features_in class_weight"),
     # channels
-    "name kind": NAME,
-    "descriptor": _part(DenseSIFT),
-    "coder": _either(NOTHING, _part(LinearCoder, LocalityCoder, LLCCoder)),
-    "pooling": _part(SpatialPyramid, MeanGrid),
-    "dictionary": _either(NOTHING, NAME, _part(DictionaryLearning)),
-    "deeper_coder": _either(NOTHING, _part(LocalityCoder, LLCCoder)),
-    "power": _number(1e-6, 4),
-    # their parts
-    "patch_size": _either(_list(PATCH, 1, 16), PATCH),
-    "step max_side": _whole(1, 1 << 20),
-    "min_steps": _either(NOTHING, _whole(1, 1 << 8)),
-    "min_side": _either(NOTHING, _whole(1, 1 << 14)),
-    "beta epsilon contrast_threshold": _number(0, 1e6),
-    "ridge l1_radius C scale": _number(1e-9, 1e9),
-    "images_per_class": _either(NOTHING, AUTO, COUNT),
-    "atoms_per_class": _either(AUTO, ATOMS),
-    "deeper_atoms": _list(ATOMS, 0, 16),
-    "levels": _list(_whole(1, 1 << 10), 1, 64),
-    "side": _whole(1, 1 << 10),
-    "n_neighbors max_descriptors n_train": COUNT,
+    "name": NAME,
+    "descriptor": _part("descriptor"),
+    "coder deeper_coder": NOTHING | _part("coder"),
+    "pooling": _part("pooling"),
+    "dictionary": NOTHING | NAME | _part("dictionary"),
+    "power": number(1e-6, 4),
     # SVM, selection, training
-    "duality_gap": _list(REAL, 1, 1 << 24),
+    "C scale": number(1e-9, 1e9),
+    "n_train": COUNT,
+    "duality_gap": list_of(REAL, 1, 1 << 24),
     "setting reason": WORDS,
-    "candidate": _either(NOTHING, FLAG, WORDS, REAL, _list(REAL, 0, 8)),
-    "mean_gain standard_error": _either(NOTHING, REAL),
-    "chosen minima": FLAG,
-    "augmentation": _one_of(*POLICIES),
-    "image_shape": _either(NOTHING, _list(_either(_one_of(-1), _whole(1, 1 << 20)), 2, 3)),
-    "n_features_in": _either(NOTHING, COUNT),
-    "class_weight": _either(NOTHING, _one_of("balanced"), _list(_number(0, 1e12), 2, 1 << 24)),
+    "candidate": NOTHING | FLAG | WORDS | REAL | list_of(REAL, 0, 8),
+    "mean_gain standard_error": NOTHING | REAL,
+    "chosen": FLAG,
+    "augmentation": one_of(*POLICIES),
+    "image_shape": NOTHING | list_of(one_of(-1) | whole(1, 1 << 20), 2, 3),
+    "n_features_in": NOTHING | COUNT,
+    "class_weight": NOTHING | one_of("balanced") | list_of(number(0, 1e12), 2, 1 << 24),
 }
 RULES = {name: rule for names, rule in _RULES.items() for name in names.split()}
 DESCRIPTION = _record("format classes classes_dtype value_range preprocessing channels weights svm selection training")

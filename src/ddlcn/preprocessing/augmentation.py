@@ -30,22 +30,24 @@ class Augmentation(NamedTuple):
     rotation: float = 0.0  # in degrees
     scale: float = 1.0
 
-    def apply(self, grey: np.ndarray) -> np.ndarray:
-        """Change a grey image; beyond a border the nearest pixel is repeated.
+    def apply(self, image: np.ndarray) -> np.ndarray:
+        """Change an image, grey or with colours last; beyond a border the nearest pixel is repeated.
 
         >>> Augmentation(right=1 / 3).apply(np.eye(3, dtype=np.float32)).tolist()
         [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
         """
         if self.flip:
-            return np.ascontiguousarray(grey[:, ::-1])
-        if self.elastic:
-            return _elastic(grey, self.elastic)
+            return np.ascontiguousarray(image[:, ::-1])
         if self == Augmentation():
-            return grey
-        angle, centre = np.deg2rad(self.rotation), (np.array(grey.shape) - 1) / 2
+            return image
+        if image.ndim == 3:
+            return np.stack([self.apply(plane) for plane in np.moveaxis(image, 2, 0)], axis=2)
+        if self.elastic:
+            return _elastic(image, self.elastic)
+        angle, centre = np.deg2rad(self.rotation), (np.array(image.shape) - 1) / 2
         back = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) / self.scale
-        shift = centre + min(grey.shape) * np.array([self.down, self.right])
-        return affine_transform(grey, back, centre - back @ shift, order=1, mode="nearest")
+        shift = centre + min(image.shape) * np.array([self.down, self.right])
+        return affine_transform(image, back, centre - back @ shift, order=1, mode="nearest")
 
 
 def _elastic(grey: np.ndarray, number: int) -> np.ndarray:

@@ -20,6 +20,8 @@ import numpy as np
 from PIL import Image
 from scipy.ndimage import affine_transform
 
+from ddlcn.images import LUMA
+
 _UNIFORM = 0.1  # of an image's range: the border of a uniform background varies by no more
 _OTHERS = 0.1  # share of images that may have another background
 _LARGEST_SCALE = 2.0  # by which a foreground is enlarged or shrunk
@@ -106,28 +108,32 @@ def deskewed_size(images: Iterable[np.ndarray], n_images: int) -> tuple[float, f
     return float(larger * height), float(larger * width)
 
 
-def deskew(grey: np.ndarray, size: tuple[float, float]) -> np.ndarray:
-    """Shear, centre and scale the foreground of a grey image.
+def deskew(image: np.ndarray, size: tuple[float, float]) -> np.ndarray:
+    """Shear, centre and scale the foreground of an image.
 
     Parameters
     ----------
-    grey : 2-D array
+    image : 2-D array, or 3-D with red, green and blue last
+        The moments are those of the grey image; the same map is applied to all colours.
     size : (float, float)
         Height and width of the foreground (see `deskewed_size`).
 
     Returns
     -------
-    2-D array of the same shape
+    array of the same shape
     """
+    grey = image if image.ndim == 2 else image @ np.array(LUMA, np.float32)
     found = foreground(grey)
     if found is None:
-        return grey
+        return image
     height, width = (min(grey.shape) * side for side in size)
     down = min(max(found.height / height, 1 / _LARGEST_SCALE), _LARGEST_SCALE)
     across = min(max(sqrt(found.width / width), 1 / _LARGEST_SCALE), _LARGEST_SCALE)
     matrix = np.array([[down, 0.0], [found.shear * down, across]])
     offset = np.array([found.row, found.column]) - matrix @ ((np.array(grey.shape) - 1) / 2)
-    return affine_transform(grey, matrix, offset, order=1, mode="constant", cval=background(grey))
+    planes = [image] if image.ndim == 2 else np.moveaxis(image, 2, 0)
+    moved = [affine_transform(each, matrix, offset, order=1, cval=background(each)) for each in planes]
+    return moved[0] if image.ndim == 2 else np.stack(moved, axis=2)
 
 
 def _relative_size(grey: np.ndarray) -> tuple[float, float] | None:

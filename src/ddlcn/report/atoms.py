@@ -1,9 +1,11 @@
 """Pictures of dictionaries: the atoms with the largest weights, and the training patches nearest to them.
 
-The atoms are those of the first channel that has learnt dictionaries, `sift` in all presets.
+Atoms of SIFT are drawn as edges, those of colour statistics as colours. Those of a network, and of any other
+descriptor, can't be drawn: the training patches nearest to them take their place.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -13,25 +15,64 @@ from matplotlib.figure import Figure
 
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
+from ddlcn.descriptors.backbone import Backbone
+from ddlcn.descriptors.color import ColorStatistics
 from ddlcn.errors import DDLCNError
-from ddlcn.report.pixels import as_image, patch
-from ddlcn.report.tiles import Square, Tile, draw_tiles, plain, signed, width
+from ddlcn.layers.sift import DenseSIFT
+from ddlcn.report.colors import color_patch
+from ddlcn.report.pixels import as_image, full_contrast, patch, working_picture
+from ddlcn.report.tiles import Square, Tile, captioned, draw_tiles, plain, signed, width
 
 _MOST_IMAGES = 200  # training images that are searched for patches, evenly drawn
 _LEAST = 0.005  # weight of a first-layer atom in a deeper one that is worth showing
 _WIDE, _ROW = 20.0, 1.65  # of the sheet and of a row of tiles, in sides of a square
+_HEAD = 1.0  # title and note of a layer
+NETWORK_NOTE = "A cell of a network's map has seen more of the image than itself."
 
 
 class Layer(NamedTuple):
-    """The atoms of a dictionary that are shown."""
+    """The atoms of a dictionary that are shown, and how to read them."""
 
     title: str
+    note: str
     tiles: list[Tile]
 
 
-def atom_channel(model: DDLCNClassifier) -> Channel | None:
-    """Return the channel whose atoms are shown: the first that has learnt dictionaries, or None."""
-    return next((each for each in model.encoder_.channels if each.atom_classes is not None), None)
+def atom_channels(model: DDLCNClassifier) -> list[Channel]:
+    """Return the channels that have learnt dictionaries."""
+    return [channel for channel in model.encoder_.channels if channel.atom_classes is not None]
+
+
+def has_network(model: DDLCNClassifier) -> bool:
+    """Whether a channel takes the maps of a network."""
+    return any(isinstance(channel.descriptor, Backbone) for channel in model.encoder_.channels)
+
+
+def atom_values(channel: Channel, atom: np.ndarray) -> np.ndarray | None:
+    """Return an atom as a square of a tile takes it, or None if it can't be drawn."""
+    if isinstance(channel.descriptor, DenseSIFT) and not channel.projection:
+        return atom
+    if isinstance(channel.descriptor, ColorStatistics) and not channel.projection:
+        return color_patch(atom)
+    return None
+
+
+def atom_note(channel: Channel) -> str:
+    """Return how to read the atoms of a channel."""
+    values = atom_values(channel, channel.dictionaries[0][0])
+    if values is None:
+        note = "These atoms can't be drawn, only the training patches nearest to them."
+        return f"{note} {NETWORK_NOTE}" if isinstance(channel.descriptor, Backbone) else note
+    if values.ndim == 1:
+        return "Strokes are edges; the thicker, the stronger. Each stroke is on the bright side of its edge."
+    return "Mean colours of 4 × 4 cells around mid-grey, at raised contrast."
+
+
+def visible_patch(channel: Channel, picture: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
+    """Return the pixels that a descriptor depends on; those of SIFT, which ignores contrast, at full contrast."""
+    if isinstance(channel.descriptor, DenseSIFT):  # whose gradients reach two pixels beyond the patch
+        return full_contrast(patch(picture, position, size, margin=2))
+    return patch(picture, position, size)
 
 
 def atom_class(model: DDLCNClassifier, channel: Channel, atom: int) -> Any:
@@ -41,27 +82,65 @@ def atom_class(model: DDLCNClassifier, channel: Channel, atom: int) -> Any:
 
 
 def layers(model: DDLCNClassifier, images: Sequence[Any] | np.ndarray | None = None, most: int = 48) -> list[Layer]:
-    """Return at most so many atoms of each layer; with training images, the patches nearest to them too."""
-    channel = atom_channel(model)
-    if channel is None:
-        return []
-    first, *deeper = channel.dictionaries
+    """Return at most so many atoms of each layer, channel by channel; with training images, the nearest patches too."""
+    found = []
+    for channel in atom_channels(model):
+        drawn = atom_values(channel, channel.dictionaries[0][0]) is not None
+        found += _drawn_layers(model, channel, images, most) if drawn else _patch_layers(model, channel, images, most)
+    return found
+
+
+def _drawn_layers(model: DDLCNClassifier, channel: Channel, images: Any, most: int) -> list[Layer]:
+    """Layers of atoms that can be drawn."""
+    first, *deeper = (
+        [values for atom in atoms if (values := atom_values(channel, atom)) is not None]
+        for atoms in channel.dictionaries
+    )
     chosen = heaviest(model, channel, most)
-    patches = [[]] * len(chosen) if images is None else nearest_patches(model, channel, images, first[chosen])
+    patches: list[list[np.ndarray]] = [[]] * len(chosen)
+    if images is not None:
+        patches = nearest_patches(model, channel, images, channel.dictionaries[0][chosen])
     tiles = [
-        Tile([Square(first[atom], f"{atom}: {plain(atom_class(model, channel, atom), 18)}"), *map(Square, near)])
+        Tile(captioned([first[atom], *near], _caption(model, channel, atom)))
         for atom, near in zip(chosen, patches, strict=True)
     ]
     rest = "" if images is None else ", each with the training patches nearest to it"
-    found = [Layer(f"Layer 1: {_count(tiles, first, 'those with the largest weights')}{rest}", tiles)]
+    found = [Layer(_title(channel, 0, tiles) + rest, atom_note(channel), tiles)]
     for depth, atoms in enumerate(deeper, start=1):
         tiles = [
             Tile([Square(atoms[k], str(k)), *(Square(first[j], f"{j}: {signed(weight, 2)}") for j, weight in users)])
             for k, users in shared(channel, depth, most // 2)
         ]
-        title = f"Layer {depth + 1}: {_count(tiles, atoms, 'those most used')}, each with layer-1 atoms"
-        found.append(Layer(f"{title} that use it", tiles))
+        found.append(Layer(f"{_title(channel, depth, tiles)}, each with layer-1 atoms that use it", "", tiles))
     return found
+
+
+def _patch_layers(model: DDLCNClassifier, channel: Channel, images: Any, most: int) -> list[Layer]:
+    """Layers of atoms that can't be drawn, each as the training patches nearest to it."""
+    numbers = [heaviest(model, channel, most).tolist()]
+    numbers += [[k for k, _ in shared(channel, d, most // 2)] for d in range(1, len(channel.dictionaries))]
+    if images is None:
+        sizes = " + ".join(str(len(atoms)) for atoms in channel.dictionaries)
+        return [Layer(f"{channel.name}: {sizes} atoms, not shown without training images", atom_note(channel), [])]
+    chosen = [atoms[own] for atoms, own in zip(channel.dictionaries, numbers, strict=True)]
+    patches = iter(nearest_patches(model, channel, images, np.concatenate(chosen)))
+    found = []
+    for depth, own in enumerate(numbers):
+        captions = (str(k) if depth else _caption(model, channel, k) for k in own)
+        tiles = [Tile(captioned(next(patches), caption)) for caption in captions]
+        found.append(Layer(_title(channel, depth, tiles), "" if depth else atom_note(channel), tiles))
+    return found
+
+
+def _caption(model: DDLCNClassifier, channel: Channel, atom: int) -> str:
+    return f"{atom}: {plain(atom_class(model, channel, atom), 18)}"
+
+
+def _title(channel: Channel, depth: int, tiles: list[Tile]) -> str:
+    n_atoms = len(channel.dictionaries[depth])
+    which = "those most used" if depth else "those with the largest weights"
+    count = f"all {n_atoms} atoms" if len(tiles) == n_atoms else f"{len(tiles)} of {n_atoms} atoms, {which}"
+    return f"{channel.name}, layer {depth + 1}: {count}"
 
 
 def draw_atoms(model: DDLCNClassifier, images: Sequence[Any] | np.ndarray | None = None, most: int = 48) -> Figure:
@@ -90,13 +169,14 @@ def draw_atoms(model: DDLCNClassifier, images: Sequence[Any] | np.ndarray | None
         raise DDLCNError("this model has no atoms: train it with a channel that learns dictionaries")
     columns = [int(_WIDE / width(layer.tiles)) for layer in found]
     rows = [-(-len(layer.tiles) // n) for layer, n in zip(found, columns, strict=True)]
-    tall = sum(1.4 + _ROW * n for n in rows)
+    tall = sum(_HEAD + 0.6 + _ROW * n for n in rows)
     figure = Figure(figsize=(12, 12 * tall / _WIDE))
     axis, top = figure.add_axes((0.0, 0.0, 1.0, 1.0)), 0.0
     for layer, n_columns, n_rows in zip(found, columns, rows, strict=True):
-        axis.text(0.25, top + 0.75, layer.title, fontsize=12, fontweight="bold", va="center")
-        draw_tiles(axis, layer.tiles, n_columns, top + 1, _ROW)
-        top += 1.4 + _ROW * n_rows
+        axis.text(0.25, top + 0.6, layer.title, fontsize=12, fontweight="bold", va="center")
+        axis.text(0.25, top + 1.0, layer.note, fontsize=9, va="center")
+        draw_tiles(axis, layer.tiles, n_columns, top + _HEAD, _ROW)
+        top += _HEAD + 0.6 + _ROW * n_rows
     axis.set(xlim=(0, _WIDE), ylim=(tall, 0))
     axis.set_axis_off()
     return figure
@@ -116,21 +196,28 @@ def nearest_patches(
 ) -> list[list[np.ndarray]]:
     """Return the patches nearest to each atom, one per image; of many images some are searched."""
     rows = np.unique(np.linspace(0, len(images) - 1, _MOST_IMAGES).astype(int))
-    searches = (delayed(_nearest_in)(model, channel, as_image(model, images[i]), atoms) for i in rows)
+    searches = (delayed(_nearest_in)(model, channel, images[i], atoms) for i in rows)
     found = Parallel(n_jobs=model.n_jobs, prefer="threads")(searches)
-    order = np.argsort([distances for distances, _ in found], axis=0, kind="stable")[:n]
-    return [[found[i][1][k] for i in order[:, k]] for k in range(len(atoms))]
+    order = np.argsort([distances for distances, *_ in found], axis=0, kind="stable")[:n]
+    patches: list[list[Any]] = [[None] * len(order) for _ in atoms]
+    for i in np.unique(order):
+        _, positions, shape, sizes = found[i]
+        picture = working_picture(model, images[rows[i]], shape)
+        for rank, k in np.argwhere(order == i):
+            patches[k][rank] = visible_patch(channel, picture, positions[k], int(sizes[k]))
+    return patches
 
 
 def _nearest_in(
     model: DDLCNClassifier, channel: Channel, image: Any, atoms: np.ndarray
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Distance and pixels of the patch of an image that is nearest to each atom."""
-    grey = model.encoder_.working_image(image)
-    values, positions, _, sizes = model.encoder_.describe(image)[channel.name]
+) -> tuple[np.ndarray, np.ndarray, tuple[int, int], np.ndarray]:
+    """Distance of the patch of an image that is nearest to each atom, its position, the image's shape, its size."""
+    encoder = replace(model.encoder_, channels=(channel,), weights=(1.0,))
+    values, positions, shape, sizes = encoder.describe(as_image(model, image))[channel.name]
+    values = channel.reduced(values)
     distances = (values**2).sum(axis=1)[:, None] - 2 * values @ atoms.T  # less ‖atom‖², the same for all
     best = distances.argmin(axis=0)
-    return distances.min(axis=0), [patch(grey, positions[i], int(sizes[i])) for i in best]
+    return distances.min(axis=0), positions[best], shape, sizes[best]
 
 
 def shared(channel: Channel, depth: int, most: int, partners: int = 4) -> list[tuple[int, list[tuple[int, float]]]]:
@@ -141,8 +228,3 @@ def shared(channel: Channel, depth: int, most: int, partners: int = 4) -> list[t
         users = np.argsort(-np.abs(table[:, k]), kind="stable")[:partners].tolist()
         found.append((k, [(j, float(table[j, k])) for j in users if abs(table[j, k]) >= _LEAST]))
     return found
-
-
-def _count(tiles: list[Tile], atoms: np.ndarray, which: str) -> str:
-    everything = len(tiles) == len(atoms)
-    return f"all {len(atoms)} atoms" if everything else f"{len(tiles)} of {len(atoms)} atoms, {which}"

@@ -69,8 +69,8 @@ class Examples:
 
     def _mistake(self, i: int) -> dict[str, Any]:
         image, numbers = self.test.images[i], [self.evaluation.predicted[i], self.evaluation.truth[i]]
-        grey = self.model.encoder_.working_image(as_image(self.model, image))
         evidences = [self.model.explain(image, self.evaluation.classes[number]) for number in numbers]
+        grey = self.model.encoder_.working_image(as_image(self.model, image), evidences[0].shape)
         probabilities, (maps, _) = self.evaluation.probabilities[i, numbers], evidence_maps(grey, evidences)
         predicted, truth = (
             {"label": each.label, "probability": share, "sum": sum_text(each, 3), "uri": data_uri(drawn, _LARGE)}

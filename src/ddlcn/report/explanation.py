@@ -1,6 +1,7 @@
 """The picture of an explanation: the image, where the evidence is, and the atoms with the largest shares."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from matplotlib.patches import Rectangle
 
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
-from ddlcn.evidence import ChannelEvidence, Evidence
-from ddlcn.report.atoms import atom_channel, atom_class
-from ddlcn.report.pixels import EVIDENCE_COLOURS, as_image, overlay, patch
-from ddlcn.report.tiles import AGAINST, FOR, Square, Tile, draw_tiles, plain, signed, width
+from ddlcn.evidence import Evidence
+from ddlcn.report.atoms import NETWORK_NOTE, atom_channels, atom_class, atom_values, has_network, visible_patch
+from ddlcn.report.pixels import EVIDENCE_COLOURS, as_image, overlay, working_picture
+from ddlcn.report.tiles import AGAINST, FOR, Tile, captioned, draw_tiles, plain, signed, width
 
 _ATOMS, _COLUMNS, _PATCHES = 8, 4, 3
+_LINE = 48  # characters above a map
 
 
 def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> Figure:
@@ -37,35 +39,40 @@ def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> F
     """
     both = explain_both(model, image, label)
     evidence = both[0][0]
-    grey = model.encoder_.working_image(as_image(model, image))
+    picture, strong = working_picture(model, image, evidence.shape), strongest(model, evidence)
+    grey = model.encoder_.working_image(as_image(model, image), evidence.shape)
     maps, largest = evidence_maps(grey, [each for each, _ in both])
-    channel = atom_channel(model)
-    tiles = [] if channel is None else atom_tiles(model, channel, evidence[channel.name], grey)
+    tiles = atom_tiles(model, image, evidence, strong)
+    sums = [fill(sum_text(each, 3).replace(" +", "\xa0+").replace(" −", "\xa0−"), _LINE) for each, _ in both]
+    lines = 1 + max(text.count("\n") + 1 for text in sums)
     wide = width(tiles) * _COLUMNS
-    low, tall = 12 * 4.4 / wide, 1.05 + float(np.clip(3.5 * grey.shape[0] / grey.shape[1], 1.5, 6))
+    tall = 0.2 + 0.2 * lines + float(np.clip(3.6 * grey.shape[0] / grey.shape[1], 1.5, 6))
+    rows = 0.9 + 1.85 * -(-len(tiles) // _COLUMNS)
+    low = 12 * rows / wide
 
     roles = ("predicted", "second") if label is None else ("chosen", "most likely other")
     figure = Figure(figsize=(12, tall + low), layout="constrained")
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[tall, low])[:, 0]
     axes = above.subplots(1, 3)
-    axes[0].imshow(grey, cmap="gray", vmin=0, vmax=1)
+    axes[0].imshow(picture, cmap="gray", vmin=0, vmax=1)
     axes[0].set_title("The image at working size, and the\nstrongest patch of each atom below", fontsize=10)
-    if channel is not None:
-        _mark(axes[0], channel, evidence[channel.name], tiles)
-    for axis, (each, probability), role, drawn in zip(axes[1:], both, roles, maps, strict=True):
+    _mark(axes[0], evidence, strong, tiles)
+    for axis, (each, probability), role, text, drawn in zip(axes[1:], both, roles, sums, maps, strict=True):
         axis.imshow(drawn)
-        title = f"{plain(each.label)} ({role}): {probability:.1%}"
-        axis.set_title(f"{title}\n{sum_text(each, 3).replace(' = ', ' =' + chr(10))}", fontsize=10)
+        axis.set_title(f"{plain(each.label)} ({role}): {probability:.1%}\n{text}", fontsize=10)
     bar = above.colorbar(ScalarMappable(Normalize(-largest, largest), EVIDENCE_COLOURS), ax=axes, shrink=0.8, pad=0.01)
     bar.set_ticks([-largest, 0, largest], labels=["against", "0", "for"])
     bar.set_label(f"share of the score per pixel, up to ±{largest:.1g}", fontsize=9)
 
     sheet = below.add_axes((0.0, 0.0, 1.0, 1.0))
-    sheet.text(0.25, 0.4, _caption(channel, evidence, len(tiles)), fontsize=11, va="center")
+    caption = f"The {len(tiles)} atoms with the largest shares in {plain(evidence.label)}, with their patches"
+    notes = [caption] * bool(tiles) + [NETWORK_NOTE] * has_network(model)
+    sheet.text(0.25, 0.4, ". ".join(notes), fontsize=11, va="center")
     draw_tiles(sheet, tiles, _COLUMNS, 0.7, 1.85)
-    sheet.set(xlim=(0, wide), ylim=(4.4, 0))
+    sheet.set(xlim=(0, wide), ylim=(rows, 0))
     for axis in (*axes, sheet):
         axis.set_axis_off()
+        axis.set_anchor("S")
     return figure
 
 
@@ -92,37 +99,42 @@ def sum_text(evidence: Evidence, digits: int) -> str:
     return f"score {signed(evidence.score, digits)} = {', '.join(parts)}, bias {signed(evidence.bias, digits)}"
 
 
-def strongest(evidence: ChannelEvidence, channel: Channel, n: int = _ATOMS) -> list[tuple[int, float]]:
-    """Return the atoms with the largest shares, for or against, with their shares."""
-    shares = evidence.by_atom(len(channel.dictionaries[0]))
-    return [(int(atom), float(shares[atom])) for atom in np.argsort(-np.abs(shares), kind="stable")[:n]]
+def strongest(model: DDLCNClassifier, evidence: Evidence, n: int = _ATOMS) -> list[tuple[Channel, int, float]]:
+    """Return the atoms with the largest shares, for or against, of all channels: channel, atom and share."""
+    found = []
+    for channel in atom_channels(model):
+        shares = evidence[channel.name].by_atom(len(channel.dictionaries[0]))
+        largest = np.argsort(-np.abs(shares), kind="stable")[:n]
+        found += [(channel, int(atom), float(shares[atom])) for atom in largest if shares[atom]]
+    return sorted(found, key=lambda each: -abs(each[2]))[:n]
 
 
-def atom_tiles(model: DDLCNClassifier, channel: Channel, evidence: ChannelEvidence, grey: np.ndarray) -> list[Tile]:
-    """Return the atoms with the largest shares, each with its patches in the image."""
-    _, positions, _, sizes = evidence.descriptors
+def atom_tiles(
+    model: DDLCNClassifier, image: Any, evidence: Evidence, strong: Sequence[tuple[Channel, int, float]]
+) -> list[Tile]:
+    """Return atoms with their shares, each with its patches in the image."""
+    shapes = {evidence[channel.name].descriptors.shape for channel, *_ in strong}
+    pictures = {shape: working_picture(model, image, shape) for shape in shapes}
     tiles = []
-    for number, (atom, share) in enumerate(strongest(evidence, channel), start=1):
-        caption = f"{number}.  {signed(share, 4)}\nlearnt from {plain(atom_class(model, channel, atom))}"
-        patches = [patch(grey, positions[i], int(sizes[i])) for i in evidence.patches_of(atom)[:_PATCHES]]
-        squares = [Square(channel.dictionaries[0][atom], caption), *map(Square, patches)]
+    for number, (channel, atom, share) in enumerate(strong, start=1):
+        _, positions, shape, sizes = evidence[channel.name].descriptors
+        own = evidence[channel.name].patches_of(atom)[:_PATCHES]
+        values = atom_values(channel, channel.dictionaries[0][atom])
+        patches = [visible_patch(channel, pictures[shape], positions[i], int(sizes[i])) for i in own]
+        caption = f"{number}. {channel.name} {signed(share, 4)}\nlearnt from {plain(atom_class(model, channel, atom))}"
+        squares = captioned(patches if values is None else [values, *patches], caption)
         tiles.append(Tile(squares, FOR if share > 0 else AGAINST))
     return tiles
 
 
-def _caption(channel: Channel | None, evidence: Evidence, n: int) -> str:
-    own = "" if channel is None else channel.name
-    rest = [f"{each.name} adds {signed(each.total, 3)}" for each in evidence.channels if each.name != own]
-    atoms = f"The {n} atoms of {own} with the largest shares in {plain(evidence.label)}, with their patches"
-    return "; ".join(([] if channel is None else [atoms]) + rest)
-
-
-def _mark(axis: Axes, channel: Channel, evidence: ChannelEvidence, tiles: list[Tile]) -> None:
+def _mark(axis: Axes, evidence: Evidence, strong: Sequence[tuple[Channel, int, float]], tiles: list[Tile]) -> None:
     """Frame the first patch of each tile, with the tile's number."""
-    for number, ((atom, _), tile) in enumerate(zip(strongest(evidence, channel), tiles, strict=True), start=1):
-        for i in evidence.patches_of(atom)[:1]:
-            (y, x), size = evidence.descriptors.positions[i], int(evidence.descriptors.sizes[i])
-            corner = (x - size / 2, y - size / 2)
-            axis.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=tile.colour, linewidth=1.2))
-            box = {"color": tile.colour, "pad": 0.6}
-            axis.annotate(str(number), corner, color="w", fontsize=6, va="top", bbox=box)
+    for number, ((channel, atom, _), tile) in enumerate(zip(strong, tiles, strict=True), start=1):
+        own = evidence[channel.name]
+        i = own.patches_of(atom)[0]
+        height, width = np.divide(evidence.shape, own.descriptors.shape) * int(own.descriptors.sizes[i])
+        y, x = (own.descriptors.positions[i] + 0.5) * np.divide(evidence.shape, own.descriptors.shape) - 0.5
+        corner = (x - width / 2, y - height / 2)
+        axis.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=tile.colour, linewidth=1.2))
+        box = {"color": tile.colour, "pad": 0.6}
+        axis.annotate(str(number), corner, color="w", fontsize=6, va="top", bbox=box)

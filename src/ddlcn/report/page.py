@@ -22,13 +22,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ddlcn.classifier import DDLCNClassifier
-from ddlcn.description import describe, selection_sentences, settings
+from ddlcn.description import describe, networks, selection_sentences, settings
 from ddlcn.errors import DDLCNError
 from ddlcn.evaluation import Evaluation
 from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
 from ddlcn.persistence.atomic import write_atomically
-from ddlcn.report.atoms import layers
+from ddlcn.report.atoms import NETWORK_NOTE, has_network, layers
 from ddlcn.report.confusions import MOST_CELLS, class_rows, heat
 from ddlcn.report.curve import Point
 from ddlcn.report.examples import Examples, image_name, picture
@@ -115,6 +115,8 @@ def write_report(
         "versions": {"Python": platform.python_version()}
         | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
         "written": datetime.now().astimezone(),
+        "networks": networks(described),
+        "network_note": NETWORK_NOTE if has_network(model) else "",
         "picture_of": partial(picture, model),
         "image_name": image_name,
     }
@@ -134,7 +136,7 @@ def _render(facts: dict[str, Any]) -> str:
     )
     environment.filters |= {
         "strokes": svg_paths,
-        "thumbnail": _thumbnail,
+        "thumbnail": partial(data_uri, side=48),
         "percent": lambda share: "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%",
         "breakable": lambda text: Markup("<wbr>").join(re.split("(?<=[/(])", str(text))),
     }
@@ -142,12 +144,6 @@ def _render(facts: dict[str, Any]) -> str:
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page = environment.get_template("page.html")
     return page.render(facts, style=Markup(style), script=Markup(script), script_digest=digest)
-
-
-def _thumbnail(pixels: np.ndarray) -> str:
-    """A patch at full contrast."""
-    low, high = float(pixels.min()), float(pixels.max())
-    return data_uri((pixels - low) / max(high - low, 1e-6), 48)
 
 
 def _curve(points: Sequence[Point]) -> dict[str, Any]:

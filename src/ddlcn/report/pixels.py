@@ -30,6 +30,13 @@ def read_original(model: DDLCNClassifier, image: Any, colour: bool = False) -> n
     return read(as_image(model, image), value_range=model.encoder_.value_range)
 
 
+def working_picture(model: DDLCNClassifier, image: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return an image as descriptors of this shape see it, in colour if it has any."""
+    found = model.encoder_.working_image(as_image(model, image), shape, colour=True)
+    grey = not np.ptp(found, axis=2).any()
+    return model.encoder_.working_image(as_image(model, image), shape) if grey else found
+
+
 def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarray:
     """Draw evidence over a grey image, as RGB in [0, 1]: the stronger, the more colour; ±`largest` is full."""
     strength = np.clip(evidence / max(largest, 1e-12), -1, 1)
@@ -38,10 +45,20 @@ def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarra
     return (1 - cover) * (0.15 + 0.75 * grey[..., None]) + cover * colour
 
 
-def patch(grey: np.ndarray, position: np.ndarray, size: int) -> np.ndarray:
-    """Return the pixels that a patch's descriptor depends on: two beyond each side, black outside the image."""
-    top, left = (round(float(centre) - (size - 1) / 2) for centre in position)
-    return np.pad(grey, 2)[top : top + size + 4, left : left + size + 4]
+def patch(picture: np.ndarray, position: np.ndarray, size: int, margin: int = 0) -> np.ndarray:
+    """Return the pixels of a patch and of a margin around it, black outside the image."""
+    top, left = (max(0, round(float(centre) - (size - 1) / 2)) for centre in position)
+    padded = np.pad(picture, [(margin, margin)] * 2 + [(0, 0)] * (picture.ndim - 2))
+    return padded[top : top + size + 2 * margin, left : left + size + 2 * margin]
+
+
+def full_contrast(pixels: np.ndarray) -> np.ndarray:
+    """Return pixels at full contrast; the mean of coloured ones keeps its hue, at middle brightness."""
+    if pixels.ndim == 2:
+        return (pixels - pixels.min()) / max(float(np.ptp(pixels)), 1e-6)
+    mean = pixels.mean(axis=(0, 1))
+    differences = (pixels - mean) / max(2 * float(np.abs(pixels - mean).max()), 1e-6)
+    return np.clip(0.5 + mean - mean.mean() + differences, 0, 1)
 
 
 def data_uri(picture: np.ndarray, side: int, kind: str = "JPEG") -> str:

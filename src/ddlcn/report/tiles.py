@@ -1,6 +1,6 @@
 """Tiles: an atom, and beside it the patches nearest to it or the atoms that use it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +15,22 @@ _GAP = 0.12  # between the squares of a tile, whose side is 1
 
 
 class Square(NamedTuple):
-    """An atom (1-D) or the pixels of a patch (2-D), with a caption or none."""
+    """An atom of SIFT (1-D), or pixels in grey (2-D) or RGB (3-D), with a caption or none."""
 
     values: np.ndarray
     caption: str = ""
 
 
 class Tile(NamedTuple):
-    """An atom and what is drawn beside it, the atom first and in this colour."""
+    """An atom and what is drawn beside it, the first square framed in this colour."""
 
     squares: list[Square]
     colour: str = "black"
+
+
+def captioned(pictures: Iterable[np.ndarray], caption: str) -> list[Square]:
+    """Return squares of which the first has the caption."""
+    return [Square(each, "" if n else caption) for n, each in enumerate(pictures)]
 
 
 def width(tiles: Sequence[Tile]) -> float:
@@ -40,21 +45,23 @@ def draw_tiles(axis: Axes, tiles: Sequence[Tile], columns: int, top: float, heig
         x, y = 0.25 + column * width(tiles), top + row * height + height - 1.1
         for n, square in enumerate(tile.squares):
             left = x + n * (1 + _GAP)
-            draw_square(axis, square.values, left, y, tile.colour if n == 0 else "0.75")
+            draw_square(axis, square.values, left, y)
+            if n == 0 or square.values.ndim == 1:
+                edge = tile.colour if n == 0 else "0.75"
+                axis.add_patch(Rectangle((left, y), 1, 1, fill=False, edgecolor=edge, linewidth=1))
             size, colour = (9, tile.colour) if n == 0 else (7, "0.3")
             axis.text(left, y - 0.06, square.caption, fontsize=size, color=colour, va="bottom")
 
 
-def draw_square(axis: Axes, values: np.ndarray, x: float, y: float, edge: str) -> None:
-    """Draw the strokes of an atom, or the pixels of a patch at full contrast, in the unit square at (x, y)."""
-    if values.ndim == 2:
-        axis.imshow(values, cmap="gray", extent=(x, x + 1, y + 1, y))
+def draw_square(axis: Axes, values: np.ndarray, x: float, y: float) -> None:
+    """Draw the strokes of an atom, or pixels in [0, 1], in the unit square at (x, y)."""
+    if values.ndim > 1:
+        axis.imshow(values, cmap="gray", vmin=0, vmax=1, extent=(x, x + 1, y + 1, y))
         return
     segments, strengths = strokes(values)
     lines = LineCollection(list(segments + (x, y)), linewidths=0.4 + 2 * strengths, colors="k")
     lines.set_alpha(strengths.tolist())
     axis.add_collection(lines)
-    axis.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=edge, linewidth=1))
 
 
 def plain(text: Any, most: int = 28) -> str:

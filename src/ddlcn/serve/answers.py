@@ -41,10 +41,16 @@ class Stroke(BaseModel):
 
 
 class Atom(BaseModel):
-    """An atom of a dictionary, drawn as edges."""
+    """An atom of a dictionary: one of SIFT is drawn as edges, one of colour statistics as a picture."""
 
+    channel: str
     atom: int = Field(description="its number in the dictionary, from 0")
-    strokes: list[Stroke]
+    strokes: list[Stroke] = Field(default=[], description="the edges of an atom of SIFT")
+    picture: str | None = Field(
+        default=None,
+        description="a data URI: the colours of an atom of colour statistics; for an atom that can't be drawn, its "
+        "strongest patch in the image that is explained",
+    )
     learnt_from: str | None = Field(default=None, description="the class of a first-layer atom")
 
 
@@ -81,7 +87,7 @@ class Explanation(Prediction):
     shape: tuple[int, int] = Field(description="height and width of the image at working size")
     deskewed: bool = Field(description="whether the image at working size is deskewed")
     largest: float = Field(description="the largest evidence of a pixel, for or against")
-    image: str = Field(description="the image at working size, in grey: a data URI")
+    image: str = Field(description="the image at working size: a data URI")
     map: str = Field(description="the evidence to lay over the image, red for and blue against: a PNG data URI")
     values: list[list[float]] | None = Field(default=None, description="the evidence of each pixel, if numbers=true")
     atoms: list[AtomShare] = Field(description="the atoms with the largest shares")
@@ -98,6 +104,8 @@ class UsedAtom(Atom):
 class Atoms(BaseModel):
     """Some atoms of a layer, those with the largest weights first."""
 
+    channel: str
+    note: str = Field(description="how to read the atoms of this channel")
     layer: int
     total: int = Field(description="number of atoms of the layer, or of one class of it")
     atoms: list[UsedAtom]

@@ -25,7 +25,7 @@ _REASONS = {
     400: "the body can't be parsed",
     401: "a token is needed",
     403: "the request comes from another site",
-    404: "the model has no such class or layer",
+    404: "the model has no such class, channel or layer",
     408: "the body came too slowly",
     413: "the body is too large",
     422: "an image or a parameter can't be used",
@@ -82,6 +82,7 @@ async def explain(
 @api.get("/api/atoms")
 async def atoms(
     service: TheService,
+    channel: Annotated[str | None, Query(description="whose atoms; by default the first channel that has any")] = None,
     layer: Annotated[int, Query(ge=1, description="which dictionary, 1 the first")] = 1,
     start: Annotated[int, Query(ge=0, description="how many to skip")] = 0,
     count: Annotated[int, Query(ge=1, le=200, description="how many to show")] = 48,
@@ -90,7 +91,7 @@ async def atoms(
     ] = None,
 ) -> answers.Atoms:
     """Show what a dictionary has learnt, the atoms with the largest weights first."""
-    return await service.workers.run(service.predictor.atoms, layer, start, count, label or None)
+    return await service.workers.run(service.predictor.atoms, channel, layer, start, count, label or None)
 
 
 @api.get("/api/model")

@@ -129,8 +129,10 @@ function show(item) {
   const [height, width] = item.best.shape;
   $("frame").style.setProperty("--ratio", width / height);
   $("frame").classList.toggle("coarse", Math.max(height, width) < 100);
-  $("photo").onerror = () => ($("photo").src = item.best.image);
-  $("photo").src = item.best.deskewed ? item.best.image : item.url; // the evidence is for the deskewed image
+  for (const image of [$("photo"), $("original")]) {
+    image.onerror = () => (image.src = item.best.image);
+    image.src = item.best.deskewed ? item.best.image : item.url; // the evidence is for the deskewed image
+  }
   $("photo").alt = item.file.name;
   $("find").hidden = item.best.classes.length <= 12;
   $("find").value = "";
@@ -170,9 +172,10 @@ function showEvidence(item, answer) {
 
 function atomButton(atom) {
   const share = make("b", { className: atom.share > 0 ? "for" : "against", textContent: signed(atom.share) });
+  const channel = make("span", { textContent: atom.channel });
   const learnt = make("span", { textContent: atom.learnt_from, title: `learnt from ${atom.learnt_from}` });
-  const button = make("button", { type: "button", ariaPressed: "false" }, draw(atom), share, learnt);
-  button.ariaLabel = `Atom ${atom.atom}, learnt from ${atom.learnt_from}, share ${signed(atom.share)}: show its patches`;
+  const button = make("button", { type: "button", ariaPressed: "false" }, draw(atom), share, channel, learnt);
+  button.ariaLabel = `Atom ${atom.atom} of ${atom.channel}, learnt from ${atom.learnt_from}, share ${signed(atom.share)}: show its patches`;
   const frame = () => $("patches").replaceChildren(...atom.patches.map((patch) => {
     const square = make("i");
     for (const [side, part] of Object.entries(patch)) square.style[side] = `${100 * part}%`;
@@ -190,6 +193,7 @@ function atomButton(atom) {
 }
 
 function draw(atom) {
+  if (atom.picture) return make("img", { src: atom.picture, alt: `atom ${atom.atom}` });
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 100 100");
   svg.setAttribute("role", "img");
@@ -253,18 +257,20 @@ $("snapshot").onclose = () => $("video").srcObject?.getTracks().forEach((track) 
 
 // ------------------------------------------------------------------------------------------------- atoms
 
-let layer = 1;
+let channel, layer = 1;
 
 async function showAtoms(start = 0) {
-  const query = new URLSearchParams({ layer, start, count: 48 });
+  const query = new URLSearchParams({ channel, layer, start, count: 48 });
   if (layer === 1 && $("learnt").value) query.set("class", $("learnt").value);
-  const { total, atoms } = await request(`/api/atoms?${query}`);
+  const { total, atoms, note } = await request(`/api/atoms?${query}`);
+  $("note").textContent = note;
   if (start === 0) $("atoms").replaceChildren();
-  $("atoms").append(...atoms.map(tile));
+  const drawn = atoms.filter(({ strokes, picture }) => strokes.length || picture);
+  $("atoms").append(...drawn.map(tile));
   const n = $("atoms").children.length;
   const which = layer === 1 ? "the largest weights first" : "the most used first, each with layer-1 atoms that use it";
-  $("count").textContent = `${n === total ? `All ${n}` : `${n} of ${total}`} atoms, ${which}`;
-  $("more").hidden = n === total;
+  $("count").textContent = drawn.length ? `${n === total ? `All ${n}` : `${n} of ${total}`} atoms, ${which}` : `${total} atoms; draw their patches with ddlcn atoms --data`;
+  $("more").hidden = n === total || !drawn.length;
 }
 
 function tile(atom) {
@@ -278,11 +284,23 @@ const tryAtoms = (start) => showAtoms(start).catch((error) => showProblem(error.
 $("more").onclick = () => tryAtoms($("atoms").children.length);
 $("learnt").onchange = () => tryAtoms();
 
+const press = (buttons, text) => {
+  for (const button of buttons.children) button.ariaPressed = String(button.textContent === text);
+};
+const choiceButton = (text, onclick) => make("button", { type: "button", className: "button", textContent: text, onclick });
+
 function chooseLayer(number) {
   layer = number;
-  [...$("layers").children].forEach((button, i) => (button.ariaPressed = String(i + 1 === layer)));
+  press($("layers"), `Layer ${layer}`);
   $("of").hidden = layer > 1;
   tryAtoms();
+}
+
+function chooseChannel(name) {
+  channel = name;
+  press($("channels"), name);
+  $("layers").replaceChildren(...model.atoms[name].map((_, i) => choiceButton(`Layer ${i + 1}`, () => chooseLayer(i + 1))));
+  chooseLayer(1);
 }
 
 // ------------------------------------------------------------------------------------------------- start
@@ -291,18 +309,16 @@ try {
   model = await request("/api/model");
   document.title = `${model.name} – ddlcn serve`;
   $("name").textContent = model.name;
-  const [layers = []] = Object.values(model.atoms); // of the channel whose atoms are shown
-  const channels = model.channels.map(({ name }) => name).join(" + ");
-  $("about").textContent = `${model.classes.length} classes · trained on ${model.n_train} images · ${channels} · ${layers.join(" + ")} atoms`;
+  const names = Object.keys(model.atoms);
+  const channels = model.channels.map(({ name }) => (model.atoms[name] ? `${name} (${model.atoms[name].join(" + ")} atoms)` : name));
+  const networks = [...new Set(model.channels.map(({ descriptor }) => descriptor.network).filter(Boolean))];
+  $("about").textContent = [`${model.classes.length} classes`, `trained on ${model.n_train} images`, channels.join(", "), ...networks].join(" · ");
+  $("network").hidden = !networks.length;
   $("limits").textContent = `Up to ${model.limits.bytes / 2 ** 20} MB and ${Math.round(model.limits.pixels / 1e6)} million pixels each.`;
   $("version").textContent = `ddlcn ${model.version}`;
   $("learnt").append(...model.classes.map((name) => make("option", { textContent: name, value: name })));
-  layers.forEach((_, i) => {
-    const button = make("button", { type: "button", className: "button", textContent: `Layer ${i + 1}` });
-    button.onclick = () => chooseLayer(i + 1);
-    $("layers").append(button);
-  });
-  if (layers.length) chooseLayer(1);
+  if (names.length > 1) $("channels").replaceChildren(...names.map((name) => choiceButton(name, () => chooseChannel(name))));
+  if (names.length) chooseChannel(names[0]);
 } catch (error) {
   showProblem(error.message);
 }

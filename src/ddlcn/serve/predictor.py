@@ -11,25 +11,27 @@ import numpy as np
 from matplotlib import colormaps
 
 from ddlcn import __version__
+from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.description import describe
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.evidence import ChannelEvidence, Evidence
 from ddlcn.images import decode_file
 from ddlcn.images.decode import naming
-from ddlcn.report.atoms import atom_channel, atom_class, heaviest, shared
+from ddlcn.report.atoms import atom_channels, atom_class, atom_note, atom_values, heaviest, shared, visible_patch
 from ddlcn.report.explanation import strongest
-from ddlcn.report.pixels import EVIDENCE_COLOURS, data_uri
+from ddlcn.report.pixels import EVIDENCE_COLOURS, data_uri, working_picture
 from ddlcn.report.strokes import svg_paths
 from ddlcn.serve import answers
 from ddlcn.serve.limits import Limits
 
 Upload = tuple[str, bytes]  # name and content of an image, as sent
 _PATCHES = 3  # of an atom
+_SIDE = 96  # of a patch that stands for an atom, in pixels
 
 
 class NotFound(DDLCNError):
-    """The model has no such class or layer."""
+    """The model has no such class, channel or layer."""
 
 
 class Predictor:
@@ -48,7 +50,7 @@ class Predictor:
         self.model.encoder_ = replace(model.encoder_, value_range=(0.0, 1.0))  # decoded files have this one
         self.name, self.limits = name, limits
         self.classes = [_text(label) for label in model.classes_]
-        self.channel = atom_channel(self.model)
+        self.channels = {channel.name: channel for channel in atom_channels(self.model)}
 
     def warm_up(self) -> None:
         """Load the compiled kernels, so that the first request takes no longer than others."""
@@ -73,7 +75,7 @@ class Predictor:
         probabilities = self.model.predict_proba([image])[0]
         number = int(probabilities.argmax()) if number is None else number
         evidence = self.model.explain(image, self.model.classes_[number])
-        values, grey = evidence.map(), self.model.encoder_.working_image(image)
+        values, picture = evidence.map(), working_picture(self.model, image, evidence.shape)
         largest = float(np.abs(values).max())
         return answers.Explanation(
             **self._ranked(name, probabilities),
@@ -81,51 +83,61 @@ class Predictor:
             score=evidence.score,
             bias=evidence.bias,
             channels=[answers.ChannelShare(name=each.name, total=each.total) for each in evidence.channels],
-            shape=grey.shape,
+            shape=evidence.shape,
             deskewed=self.model.encoder_.deskew is not None,
             largest=largest,
-            image=data_uri(grey, max(grey.shape)),
-            map=data_uri(_coloured(values, largest), max(grey.shape), "PNG"),
+            image=data_uri(picture, max(evidence.shape)),
+            map=data_uri(_coloured(values, largest), max(evidence.shape), "PNG"),
             values=values.tolist() if numbers else None,
-            atoms=self._strongest(evidence),
+            atoms=[self._share(image, evidence, *each) for each in strongest(self.model, evidence)],
         )
 
-    def atoms(self, layer: int, start: int, count: int, label: str | None) -> answers.Atoms:
-        """Return some atoms of a layer; of the first, on request, only those learnt from one class."""
-        if layer > len(self._layers):
-            raise NotFound(f"layer={layer}: the model has {len(self._layers)} layers; give 1 to that")
-        found = self._layers[layer - 1]
+    def atoms(self, channel: str | None, layer: int, start: int, count: int, label: str | None) -> answers.Atoms:
+        """Return some atoms of a channel's layer; of the first, on request, only those learnt from one class."""
+        if not self.channels:
+            raise NotFound("the model has no atoms")
+        name = next(iter(self.channels)) if channel is None else channel
+        if name not in self.channels:
+            raise NotFound(f"channel={name!r}: choose from {', '.join(self.channels)}")
+        layers = self._layers[name]
+        if layer > len(layers):
+            raise NotFound(f"layer={layer}: {name} has {len(layers)} layers; give 1 to that")
+        found = layers[layer - 1]
         if label is not None:
-            name = self.classes[self._number(label)]
-            found = [atom for atom in found if atom.learnt_from == name]
-        return answers.Atoms(layer=layer, total=len(found), atoms=found[start : start + count])
+            learnt_from = self.classes[self._number(label)]
+            found = [atom for atom in found if atom.learnt_from == learnt_from]
+        atoms, note = found[start : start + count], atom_note(self.channels[name])
+        return answers.Atoms(channel=name, note=note, layer=layer, total=len(found), atoms=atoms)
 
     @cached_property
-    def _layers(self) -> list[list[answers.UsedAtom]]:
-        """All atoms, a list per layer."""
-        if self.channel is None:
-            return []
-        first, *deeper = self.channel.dictionaries
-        numbers = heaviest(self.model, self.channel, len(first)).tolist()
-        found = [[answers.UsedAtom(**self._atom(j)) for j in numbers]]
+    def _layers(self) -> dict[str, list[list[answers.UsedAtom]]]:
+        """All atoms by channel, a list per layer."""
+        return {name: self._layers_of(channel) for name, channel in self.channels.items()}
+
+    def _layers_of(self, channel: Channel) -> list[list[answers.UsedAtom]]:
+        first, *deeper = channel.dictionaries
+        numbers = heaviest(self.model, channel, len(first)).tolist()
+        found = [[answers.UsedAtom(**self._atom(channel, j)) for j in numbers]]
         for depth, atoms in enumerate(deeper, start=1):
             found.append([])
-            for k, users in shared(self.channel, depth, len(atoms)):
-                used_by = [(weight, answers.Atom(**self._atom(j))) for j, weight in users]
-                found[depth].append(answers.UsedAtom(atom=k, strokes=_strokes(atoms[k]), used_by=used_by))
+            for k, users in shared(channel, depth, len(atoms)):
+                used_by = [(weight, answers.Atom(**self._atom(channel, j))) for j, weight in users]
+                found[depth].append(answers.UsedAtom(**_drawn(channel, atoms[k]), atom=k, used_by=used_by))
         return found
 
     def _decoded(self, uploads: list[Upload]) -> Iterator[tuple[str, np.ndarray]]:
-        """Names and images in grey, one at a time."""
+        """Names and images, one at a time: RGB in bytes, or grey with all its bits."""
         pixels = 0
         for name, content in uploads:
             with naming(repr(name)):
-                grey = decode_file(io.BytesIO(content), max_pixels=self.limits.pixels)
-            pixels += grey.size
+                image = decode_file(io.BytesIO(content), max_pixels=self.limits.pixels, colour=True)
+                if not np.ptp(image, axis=2).any():
+                    image = decode_file(io.BytesIO(content), max_pixels=self.limits.pixels)
+            pixels += image.shape[0] * image.shape[1]
             if pixels > self.limits.pixels:
                 most = f"{self.limits.pixels / 10**6:g} million pixels"
                 raise ImageError(f"{name!r} takes the request over {most}; send fewer images at once")
-            yield name, grey
+            yield name, image
 
     def _number(self, label: str) -> int:
         if label not in self.classes:
@@ -139,26 +151,32 @@ class Predictor:
         shares = [answers.Share(label=self.classes[c], probability=float(probabilities[c])) for c in order]
         return {"name": name, **shares[0].model_dump(), "classes": shares}
 
-    def _strongest(self, evidence: Evidence) -> list[answers.AtomShare]:
-        if self.channel is None:
-            return []
-        own = evidence[self.channel.name]
-        return [
-            answers.AtomShare(
-                **self._atom(atom), share=share, patches=[_patch(own, i) for i in own.patches_of(atom)[:_PATCHES]]
-            )
-            for atom, share in strongest(own, self.channel)
-            if share
-        ]
+    def _share(
+        self, image: np.ndarray, evidence: Evidence, channel: Channel, atom: int, share: float
+    ) -> answers.AtomShare:
+        own = evidence[channel.name]
+        patches, drawn = own.patches_of(atom)[:_PATCHES], self._atom(channel, atom)
+        if not (drawn["strokes"] or drawn["picture"]):
+            _, positions, shape, sizes = own.descriptors
+            picture = working_picture(self.model, image, shape)
+            nearest = visible_patch(channel, picture, positions[patches[0]], int(sizes[patches[0]]))
+            drawn["picture"] = data_uri(nearest, _SIDE)
+        return answers.AtomShare(**drawn, share=share, patches=[_patch(own, i) for i in patches])
 
-    def _atom(self, atom: int) -> dict[str, Any]:
-        assert self.channel is not None
-        label = _text(atom_class(self.model, self.channel, atom))
-        return {"atom": atom, "strokes": _strokes(self.channel.dictionaries[0][atom]), "learnt_from": label}
+    def _atom(self, channel: Channel, atom: int) -> dict[str, Any]:
+        label = _text(atom_class(self.model, channel, atom))
+        return {"atom": atom, "learnt_from": label, **_drawn(channel, channel.dictionaries[0][atom])}
 
 
-def _strokes(atom: np.ndarray) -> list[answers.Stroke]:
-    return [answers.Stroke(path=path, strength=strength) for path, strength in svg_paths(atom)]
+def _drawn(channel: Channel, atom: np.ndarray) -> dict[str, Any]:
+    """The fields of an atom that show it."""
+    values = atom_values(channel, atom)
+    found: dict[str, Any] = {"channel": channel.name, "strokes": [], "picture": None}
+    if values is not None and values.ndim == 1:
+        found["strokes"] = [answers.Stroke(path=path, strength=strength) for path, strength in svg_paths(values)]
+    elif values is not None:
+        found["picture"] = data_uri(values, len(values), "PNG")
+    return found
 
 
 def _patch(evidence: ChannelEvidence, i: int) -> answers.Patch:

@@ -27,6 +27,7 @@ from ddlcn.layers.coding import Codes, LLCCoder
 from ddlcn.layers.pooling import SpatialPyramid
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.learning import encoded
+from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn_lab.methods.memory import check_memory
 
 _MAX_DESCRIPTORS = 100_000  # that the codebook is learnt on, evenly drawn
@@ -93,7 +94,7 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
         per_image = max(1, _MAX_DESCRIPTORS // len(images))
         parts = []
         for image in track("Describing", images, total=len(images)):
-            values = descriptor.describe(image, grey).values
+            values = descriptor.describe(PreparedImage(image, grey)).values
             parts.append(values[:: -(-len(values) // per_image)])
         Y = np.concatenate(parts)
         centres = MiniBatchKMeans(min(self.n_atoms, len(Y)), batch_size=4096, n_init=1, random_state=self.random_state)

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
@@ -37,6 +37,7 @@ from ddlcn_lab.methods.ksvd import LabelConsistentKSVD
 from ddlcn_lab.methods.networks import FrozenFeatures, SmallCNN
 from ddlcn_lab.methods.pairs import DictionaryPairs
 from ddlcn_lab.methods.pcanet import PCANet
+from ddlcn_lab.methods.probes import NETWORK, BackboneMean, LogisticProbe
 from ddlcn_lab.methods.released import ReleasedChannel, ReleasedClassifier, ReleasedCoder
 from ddlcn_lab.methods.representation import RepresentationClassifier
 from ddlcn_lab.methods.rrc import RobustCoding
@@ -56,19 +57,23 @@ class Method:
         Which of p and q matter; a bench does not repeat the others.
     leaks : bool
         Whether it can be run with the paper's leak (see `runner`): a DDLCNClassifier without "auto" settings.
+    auto : bool
+        Whether q = 0 leaves p and q to the method.
     """
 
     summary: str
     make: Callable[[int | None, int, int, int | None], BaseEstimator]
     depends_on: str = "pq"
     leaks: bool = False
+    auto: bool = False
 
 
 def _ddlcn(preset: str = "paper", deeper_atoms: tuple[int, ...] = (64,), **sift: Any) -> Callable:
     """A classifier whose channels are given, so that they have nested parameters; `sift` changes that channel."""
 
     def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-        found = get_preset(preset, images_per_class=p, atoms_per_class=q, deeper_atoms=deeper_atoms)
+        counts: dict[str, Any] = {"images_per_class": p, "atoms_per_class": q} if q else {}
+        found = get_preset(preset, deeper_atoms=deeper_atoms, **counts)
         first, *others = found.channels
         channels = [first.with_params(**sift), *others]
         return DDLCNClassifier(preset, channels, random_state=seed, n_jobs=n_jobs)
@@ -146,6 +151,19 @@ def _frozen(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimat
     return make_pipeline(FrozenFeatures(), StandardScaler(), LinearSVM(C="auto", random_state=seed))
 
 
+def _logistic_probe(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    return make_pipeline(BackboneMean(n_jobs=n_jobs), LogisticProbe(random_state=seed))
+
+
+def _svm_probe(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    svm = LinearSVM(C="auto", random_state=seed, n_jobs=n_jobs)
+    return make_pipeline(BackboneMean(n_jobs=n_jobs), Normalizer(), svm)
+
+
+def _ddlcn_backbone(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    return DDLCNClassifier(backbone=NETWORK, random_state=seed, n_jobs=n_jobs)
+
+
 def _pcanet(stages: int) -> Callable:
     return lambda p, q, seed, n_jobs: PCANet(stages, n_jobs=n_jobs)
 
@@ -157,7 +175,7 @@ METHODS: dict[str, Method] = {
     "ddlcn-llc": Method(
         "two layers, LLC's closed form", _ddlcn(coder=LLCCoder(15), deeper_coder=LLCCoder(10)), leaks=True
     ),
-    "ddlcn-best": Method("two layers, preset best", _ddlcn("best")),
+    "ddlcn-best": Method("two layers, preset best", _ddlcn("best"), auto=True),
     "ddlcn-released": Method("what the authors' code computes", _released, leaks=True),
     "mnist-recipe": Method("hard examples, dense patches, elastic copies: for MNIST only", _mnist_recipe),
     "llc": Method(
@@ -191,12 +209,18 @@ METHODS: dict[str, Method] = {
     "convolutional-clustering": Method("clustered filters, two layers", _features(ClusteredFilters), ""),
     "cnn": Method("a small CNN trained from scratch (needs torch)", _cnn, ""),
     "frozen-vgg": Method("linear SVM on a pretrained VGG's maps (torch, weights)", _frozen, ""),
+    "probe-lr": Method("logistic regression on a frozen network's mean (onnxruntime)", _logistic_probe, ""),
+    "probe-svm": Method("linear SVM on a frozen network's mean (onnxruntime)", _svm_probe, ""),
+    "ddlcn-backbone": Method("preset best with a frozen network's maps (onnxruntime)", _ddlcn_backbone, ""),
     "rrc-l1": Method("robust coding on 300 eigenfaces", _rows(Pixels(54), RobustCoding()), ""),
     "nearest": Method("nearest neighbour on pixels", _rows(Pixels(), KNeighborsClassifier(1)), ""),
     "ridge": Method("ridge regression of labels on pixels", _rows(Pixels(), RidgeClassifier()), ""),
     "svm": Method("linear SVM on pixels", _rows(Pixels(), LinearSVM(C="auto")), ""),
     "hog": Method("linear SVM on gradient histograms", _rows(GradientHistograms(), LinearSVM(C="auto")), ""),
 }
+
+
+FROZEN = ("frozen-vgg", "probe-lr", "probe-svm", "ddlcn-backbone")  # on networks that were trained elsewhere
 
 
 def get_method(name: str) -> Method:

@@ -22,7 +22,7 @@ from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.coding import Codebook, Codes
 from ddlcn.layers.part import Part
-from ddlcn.layers.sift import Descriptors
+from ddlcn.layers.patches import Descriptors
 from ddlcn_lab.kernels.lasso import released_codes
 
 _BLOCK = 512  # descriptors whose products with all atoms are held at a time; no result depends on it

@@ -18,11 +18,12 @@ from ddlcn_lab.methods.ksvd import LabelConsistentKSVD
 from ddlcn_lab.methods.networks import FrozenFeatures, SmallCNN
 from ddlcn_lab.methods.pairs import DictionaryPairs
 from ddlcn_lab.methods.pcanet import PCANet
+from ddlcn_lab.methods.probes import BackboneMean, LogisticProbe
 from ddlcn_lab.methods.representation import RepresentationClassifier
 from ddlcn_lab.methods.rrc import RobustCoding
 
 LEARNT = [FDDL(3), COPAR(3, 2), ADDL(3), BayesianDictionary(False, 3, 3, sweeps=4), LabelConsistentKSVD(3, 3)]
-OTHERS = [RobustCoding(passes=1), RepresentationClassifier(), DictionaryPairs(2)]
+OTHERS = [RobustCoding(passes=1), RepresentationClassifier(), DictionaryPairs(2), LogisticProbe()]
 
 
 @parametrize_with_checks([*LEARNT, *OTHERS, BayesianDictionary(True, 3, 3, sweeps=4)])
@@ -68,7 +69,12 @@ def test_invalid_parameters(model, words, digits):
 
 @pytest.mark.parametrize(
     ("model", "package", "extra"),
-    [(LabelConsistentKSVD(), "dictlearn", "lab"), (SmallCNN(), "torch", "cnn"), (FrozenFeatures("x"), "torch", "cnn")],
+    [
+        (LabelConsistentKSVD(), "dictlearn", "lab"),
+        (SmallCNN(), "torch", "cnn"),
+        (FrozenFeatures("x"), "torch", "cnn"),
+        (BackboneMean(output="stage1"), "onnxruntime", "backbone"),  # a map that no other test has opened
+    ],
 )
 def test_missing_package(model, package, extra, digits, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)

@@ -13,7 +13,7 @@ def test_nested_parameters():
     model = get_method("ddlcn-llc:sift__coder__n_neighbors=5+sift__pooling__minima=True+C=10.0").make(3, 2, 0, None)
     (sift,) = model.channels
     assert (sift.coder.n_neighbors, sift.deeper_coder.n_neighbors, sift.pooling.minima, model.C) == (5, 10, True, 10)
-    assert sift.dictionary.counts == (3, 2)
+    assert (sift.dictionary.images_per_class, sift.dictionary.atoms_per_class) == (3, 2)
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,12 @@ import pytest
 
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.coding import Codes
+from ddlcn.layers.patches import Descriptors
 from ddlcn.layers.pooling import SpatialPyramid
-from ddlcn.layers.sift import Descriptors
 from ddlcn_lab.kernels.lasso import weighted_lasso
 from ddlcn_lab.methods.released import ReleasedChannel, ReleasedClassifier, ReleasedCoder, with_slots
-
-from ...oracles.weighted_lasso import gap
-
-
-def unit(rng, n):
-    rows = np.abs(rng.normal(size=(n, 128))).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+from tests.helpers import unit_rows
+from tests.oracles.weighted_lasso import gap
 
 
 def code(y, D, weights, penalty, most):
@@ -37,7 +32,7 @@ def released_weights(Y, D, k):
 @pytest.mark.parametrize("n_atoms", [5, 40, 200])
 def test_lasso_is_optimal(n_atoms):
     rng = np.random.default_rng(n_atoms)
-    Y, D = unit(rng, 10).astype(float), unit(rng, n_atoms).astype(float)
+    Y, D = unit_rows(rng, 10, 128).astype(float), unit_rows(rng, n_atoms, 128).astype(float)
     weights = rng.uniform(0.01, 2, size=(len(Y), n_atoms))
     for y, w in zip(Y, weights, strict=True):
         assert gap(y, D, code(y, D, w, 0.05, min(n_atoms, 128)), w, 0.05) < 1e-8
@@ -47,25 +42,18 @@ def test_lasso_is_optimal(n_atoms):
 def test_codes_equal_spams(n_atoms, k):
     spams = pytest.importorskip("spams")
     rng = np.random.default_rng(n_atoms)
-    Y, D = unit(rng, 50), unit(rng, n_atoms)
+    Y, D = unit_rows(rng, 50, 128), unit_rows(rng, n_atoms, 128)
     columns = [np.asfortranarray(a.T.astype(float)) for a in (Y, D, released_weights(Y, D, k))]
     theirs = spams.lassoWeighted(columns[0], D=columns[1], W=columns[2], L=k, lambda1=0.15, mode=2, numThreads=1)
     ours = ReleasedCoder(n_neighbors=k).encode(Y, D).dense(n_atoms)
     np.testing.assert_allclose(ours, theirs.toarray().T, atol=2e-5)
 
 
-def test_nearest_atoms_unused():
-    rng = np.random.default_rng(0)
-    Y, D = unit(rng, 30), unit(rng, 80)
-    near = released_weights(Y, D, 15) > 1
-    assert not ReleasedCoder().encode(Y, D).dense(80)[near].any()
-
-
 def test_duplicate_and_zero_atoms():
     rng = np.random.default_rng(0)
-    D = unit(rng, 20)
+    D = unit_rows(rng, 20, 128)
     atoms = np.concatenate([D, D, np.zeros((3, 128), np.float32)])
-    assert np.isfinite(ReleasedCoder(5).encode(unit(rng, 10), atoms).values).all()
+    assert np.isfinite(ReleasedCoder(5).encode(unit_rows(rng, 10, 128), atoms).values).all()
 
 
 @pytest.mark.parametrize("n_zero", [0, 1])
@@ -83,7 +71,7 @@ def test_second_layer_by_slot(n_zero):
 
 def test_block_by_definition():
     rng = np.random.default_rng(2)
-    V, U, values = unit(rng, 12), unit(rng, 6), unit(rng, 9)
+    V, U, values = unit_rows(rng, 12, 128), unit_rows(rng, 6, 128), unit_rows(rng, 9, 128)
     positions = rng.uniform(0, 16, size=(9, 2)).astype(np.float32)
     coders = {"coder": ReleasedCoder(3), "deeper_coder": ReleasedCoder(2)}
     channel = ReleasedChannel("sift", None, pooling=SpatialPyramid((1, 2)), **coders).learnt((V, U))

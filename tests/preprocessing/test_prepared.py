@@ -1,0 +1,63 @@
+"""PreparedImage: one decoding, the same augmentation and deskewing for grey and colour, at any size."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image
+
+from ddlcn.errors import ImageError
+from ddlcn.images import LUMA, read_grey
+from ddlcn.preprocessing.augmentation import Augmentation
+from ddlcn.preprocessing.deskew import deskew
+from ddlcn.preprocessing.prepared import PreparedImage
+
+
+@pytest.fixture
+def pixels():
+    image = np.full((30, 40, 3), 250, np.uint8)
+    image[5:20, 9:13], image[9:13, 9:25] = [200, 30, 30], [20, 30, 190]
+    return image
+
+
+def test_own_size(pixels):
+    image = PreparedImage(pixels)
+    assert image.shape == (30, 40)
+    assert_array_equal(image.grey(), read_grey(pixels))
+    assert_array_equal(image.rgb(), pixels.astype(np.float32) / 255)
+    assert image.rgb() is image.rgb()
+
+
+def test_resized(pixels):
+    image = PreparedImage(pixels)
+    expected = Image.fromarray(read_grey(pixels)).resize((64, 48), Image.Resampling.BICUBIC)
+    assert_array_equal(image.grey((48, 64)), np.asarray(expected))
+    assert_allclose(image.rgb((48, 64)) @ np.array(LUMA), image.grey((48, 64)).clip(0, 1), atol=0.03)
+
+
+def test_value_range_and_grey_arrays():
+    image = PreparedImage(np.array([[0.0, 8.0], [16.0, 4.0]]), (0.0, 16.0))
+    assert_allclose(image.grey(), [[0, 0.5], [1, 0.25]])
+    assert_allclose(image.rgb()[..., 1], image.grey(), atol=1 / 255)
+
+
+@pytest.mark.parametrize("augmentation", [None, Augmentation(flip=True), Augmentation(rotation=8, down=0.05)])
+@pytest.mark.parametrize("size", [None, (0.2, 0.15)])
+def test_colours_move_as_grey_does(pixels, augmentation, size):
+    image = PreparedImage(pixels, augmentation=augmentation, deskewed_size=size)
+    grey = read_grey(pixels)
+    grey = grey if augmentation is None else augmentation.apply(grey)
+    grey = grey if size is None else deskew(grey, size)
+    assert_array_equal(image.grey(), grey)
+    assert image.rgb().shape == (30, 40, 3)
+    assert_allclose(image.rgb() @ np.array(LUMA, np.float32), grey, atol=1e-5)
+
+
+def test_file_is_decoded_once(tmp_path, pixels):
+    path = tmp_path / "image.png"
+    Image.fromarray(pixels).save(path)
+    image = PreparedImage(path)
+    path.unlink()
+    assert_array_equal(image.grey(), read_grey(pixels))
+    assert_array_equal(image.rgb(), pixels.astype(np.float32) / 255)
+    with pytest.raises(ImageError, match=r"image.png' does not exist"):
+        PreparedImage(path)
