@@ -30,7 +30,7 @@ from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn.selection import POLICIES, Selection
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
-_FEW_DESCRIPTORS = 5000  # per class, to compare weights of channels with
+_FEW_DESCRIPTORS = 2500  # per class, to compare weights of channels with
 _COLOR_SAMPLE = 100  # images that are examined for colour, but at least three of each class
 _SEVERAL = 3  # images of a class that tell whether it is grey
 _COLORED = 0.1  # share of images with colour from which on colour is described
@@ -115,13 +115,16 @@ def weighted_channels(
     sample, y = take(images, choose.sample), np.unique(choose.y[choose.sample], return_inverse=True)[1]
 
     def grams() -> list[list[np.ndarray]]:
-        found = []
+        folds = []
         for fold in range(choose.folds.max() + 1):
             taught = np.flatnonzero(choose.folds != fold)
             encoder = learn_encoder(cheap, deskew, value_range, take(sample, taught), y[taught], seed, run)
-            rows = run.assemble(encode(encoder, sample, run, stage="Weights"), encoder.n_features)
-            found.append([len(cheap) * gram_matrix(rows[:, own], run.n_jobs) for own in encoder.slices])
-        return found
+            folds.append([replace(channel, name=f"{channel.name} {fold}") for channel in encoder.channels])
+        every = tuple(chain(*folds))  # side by side, so that images are described once
+        encoder = ImageEncoder(every, (1.0,) * len(every), value_range, deskew)
+        rows = run.assemble(encode(encoder, sample, run, stage="Weights"), encoder.n_features)
+        found = [len(every) * gram_matrix(rows[:, own], run.n_jobs) for own in encoder.slices]
+        return [found[at : at + len(channels)] for at in range(0, len(found), len(channels))]
 
     with run.time("weights"):
         weights = choose.weights(channels, grams)

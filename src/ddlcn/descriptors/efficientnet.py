@@ -29,7 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ddlcn.errors import NetworkError
+from ddlcn.errors import DDLCNError, NetworkError
 from ddlcn.persistence.atomic import write_atomically
 
 INSTALL = "pip install 'ddlcn[backbone]'"
