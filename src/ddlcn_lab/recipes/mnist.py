@@ -89,10 +89,11 @@ class MNISTRecipe(ClassifierMixin, BaseEstimator):
         order = canonical_order(images, targets, np.ones(len(targets)))
         images, targets = take(images, order), targets[order]
         with session(self.work_folder, self.n_jobs) as run:
-            encoder = self._encoder(images, targets, run)
+            encoder, weights = self._encoder(images, targets, run)
             hard = self._hard(encoder, images, targets, run)
-            channels = (channel.with_params(descriptor__min_steps=_MIN_STEPS) for channel in encoder.channels)
-            encoder = replace(encoder, channels=tuple(channels))
+            used = [n for n, weight in enumerate(weights) if weight]
+            channels = (encoder.channels[n].with_params(descriptor__min_steps=_MIN_STEPS) for n in used)
+            encoder = replace(encoder, channels=tuple(channels), weights=tuple(weights[n] for n in used))
             images, targets = take(images, hard), targets[hard]
             elastic = copies("elastic", targets)[1][: len(targets)]
             parts = chain(*(learning.encode(encoder, images, run, each) for each in ((), elastic)))
@@ -102,14 +103,15 @@ class MNISTRecipe(ClassifierMixin, BaseEstimator):
         self.classes_, self.encoder_, self.svm_, self.hard_ = classes, encoder, svm, np.sort(order[hard])
         return self
 
-    def _encoder(self, images: Sequence[Any], y: np.ndarray, run: Run) -> ImageEncoder:
-        """An encoder of `sift` and `sift_grid`, with the weights that held-out images choose."""
+    def _encoder(self, images: Sequence[Any], y: np.ndarray, run: Run) -> tuple[ImageEncoder, list[Any]]:
+        """An encoder of `sift` and `sift_grid`, and the weights that held-out images choose."""
         p, q = self.images_per_class, self.atoms_per_class
         channels, grey = presets.best(images_per_class=p, atoms_per_class=q).channels[:2], value_range(images)
         choose = Selection(y, self.random_state, self.n_jobs)
         size = learning.choose_deskew(True, choose, channels[0], grey, images, run)
-        channels = learning.weighted_channels(channels, size, grey, choose, images, self.random_state, run)
-        return learning.learn_encoder(channels, size, grey, images, y, self.random_state, run)
+        weighted = learning.weighted_channels(channels, size, grey, choose, images, self.random_state, run)
+        weights = [channel.weight for channel in weighted]
+        return learning.learn_encoder(channels, size, grey, images, y, self.random_state, run), weights
 
     def _hard(self, encoder: ImageEncoder, images: Sequence[Any], y: np.ndarray, run: Run) -> np.ndarray:
         """Rows of the images with the least margins."""
