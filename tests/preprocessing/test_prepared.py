@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from ddlcn.errors import ImageError
-from ddlcn.images import LUMA, read_grey
+from ddlcn.images import read_grey
+from ddlcn.images.decode import LUMA
 from ddlcn.preprocessing.augmentation import Augmentation
 from ddlcn.preprocessing.deskew import deskew
 from ddlcn.preprocessing.prepared import PreparedImage

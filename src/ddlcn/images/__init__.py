@@ -6,7 +6,6 @@ reason.
 """
 
 from ddlcn.images.decode import (
-    LUMA,
     MAX_PIXELS,
     DecodedImage,
     check_image,
@@ -21,7 +20,6 @@ from ddlcn.images.inputs import absolute, as_images, canonical_order, content_di
 from ddlcn.images.load import load_images
 
 __all__ = [
-    "LUMA",
     "MAX_PIXELS",
     "DecodedImage",
     "ImageSet",

@@ -20,8 +20,6 @@ import numpy as np
 from PIL import Image
 from scipy.ndimage import affine_transform
 
-from ddlcn.images import LUMA
-
 _UNIFORM = 0.1  # of an image's range: the border of a uniform background varies by no more
 _OTHERS = 0.1  # share of images that may have another background
 _LARGEST_SCALE = 2.0  # by which a foreground is enlarged or shrunk
@@ -108,21 +106,22 @@ def deskewed_size(images: Iterable[np.ndarray], n_images: int) -> tuple[float, f
     return float(larger * height), float(larger * width)
 
 
-def deskew(image: np.ndarray, size: tuple[float, float]) -> np.ndarray:
+def deskew(image: np.ndarray, size: tuple[float, float], grey: np.ndarray | None = None) -> np.ndarray:
     """Shear, centre and scale the foreground of an image.
 
     Parameters
     ----------
-    image : 2-D array, or 3-D with red, green and blue last
-        The moments are those of the grey image; the same map is applied to all colours.
+    image : 2-D array, or 3-D with colours last
     size : (float, float)
         Height and width of the foreground (see `deskewed_size`).
+    grey : 2-D array, optional
+        The image in grey, whose moments are taken; needed for colours, to all of which the same map is applied.
 
     Returns
     -------
     array of the same shape
     """
-    grey = image if image.ndim == 2 else image @ np.array(LUMA, np.float32)
+    grey = image if grey is None else grey
     found = foreground(grey)
     if found is None:
         return image

@@ -88,11 +88,16 @@ class PreparedImage:
     def _prepared(self, shape: tuple[int, int], colour: bool) -> np.ndarray:
         key = colour, shape
         if key not in self._found:
-            pixels = self._decoded.rgb() if colour else self._decoded.grey()
-            if pixels.shape[:2] != shape:
-                pixels = np.array(Image.fromarray(pixels).resize(shape[::-1], Image.Resampling.BICUBIC))
-            image = pixels.astype(np.float32) / 255 if colour else pixels
-            if self._augmentation is not None:
-                image = self._augmentation.apply(image)
-            self._found[key] = image if self._deskewed_size is None else deskew(image, self._deskewed_size)
+            image = self._augmented(shape, colour)
+            if self._deskewed_size is not None:
+                grey = self._augmented(shape, colour=False) if colour else image
+                image = deskew(image, self._deskewed_size, grey)
+            self._found[key] = image
         return self._found[key]
+
+    def _augmented(self, shape: tuple[int, int], colour: bool) -> np.ndarray:
+        pixels = self._decoded.rgb() if colour else self._decoded.grey()
+        if pixels.shape[:2] != shape:
+            pixels = np.array(Image.fromarray(pixels).resize(shape[::-1], Image.Resampling.BICUBIC))
+        image = pixels.astype(np.float32) / 255 if colour else pixels
+        return image if self._augmentation is None else self._augmentation.apply(image)
