@@ -1,5 +1,6 @@
 """BLAS has one thread inside a block, and what it had before after it."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -9,6 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from ddlcn.blas import one_blas_thread
 from ddlcn.execution import session
+from tests.helpers import run_python
 
 
 def threads():
@@ -46,3 +48,52 @@ def test_blocks_of_many_threads_overlap(before):
     with session(n_jobs=2) as run:  # tasks are such blocks
         assert list(run.map("threads", threads, [()] * 4, "")) == [{1}] * 4
     assert threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_fork_while_other_threads_are_inside():
+    """Neither process hangs, and blocks of threads that the child does not have are left in it."""
+    script = """if True:
+        import os, signal, threading, warnings
+        import numpy as np
+        from threadpoolctl import threadpool_info, threadpool_limits
+        from ddlcn.blas import one_blas_thread
+
+        warnings.simplefilter("ignore")  # Python warns of any fork beside threads
+        threadpool_limits(2, user_api="blas")
+        matrix, stop = np.ones((200, 200)), threading.Event()
+
+        def threads():
+            return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+        def work():
+            while not stop.is_set():
+                with one_blas_thread():
+                    matrix @ matrix
+
+        def child():
+            signal.alarm(20)  # ends a child that hangs
+            with one_blas_thread():
+                matrix @ matrix
+                inside = threads()
+            os._exit(0 if (inside, threads()) == ({1}, {2}) else 1)
+
+        signal.alarm(60)
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for _ in range(20):
+            if (pid := os.fork()) == 0:
+                child()
+            assert os.waitpid(pid, 0)[1] == 0
+        with one_blas_thread():  # the child leaves this one
+            pid = os.fork()
+        if pid == 0:
+            child()
+        assert os.waitpid(pid, 0)[1] == 0
+        stop.set()
+        for worker in workers:
+            worker.join()
+        assert threads() == {2}
+    """
+    run_python(script)

@@ -72,6 +72,21 @@ def test_public_names_of_parts_are_documented(part):
             assert re.search(rf":: ddlcn\.({part}\.(\w+\.)?)?{name}$", REFERENCE, re.M), f"docs/api has no {name}"
 
 
+def test_extras_are_installed_in_one_way():
+    """As error messages say it, which works in any folder; `-e '.[dev]'` is for those who change the code."""
+    for page in [ROOT / "README.md", *PAGES]:
+        assert "pip install '.[" not in page.read_text("utf-8"), page
+    for page in (ROOT / "README.md", DOCS / "serve.md", DOCS / "guide" / "install.md"):
+        assert "pip install 'ddlcn[serve]'" in page.read_text("utf-8"), page
+
+
+def test_readme_trains_on_labels_and_links_to_readable_pages():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert "train.labels" in readme
+    assert ".target" not in readme
+    assert "docs/index.md" not in readme
+
+
 def test_every_page_is_in_a_toctree():
     listed = {DOCS / "index.md"}
     for page in PAGES:

@@ -9,9 +9,10 @@ from ddlcn_lab.datasets import get_source
 from ddlcn_lab.methods.registry import FROZEN
 from ddlcn_lab.protocols import PerClass
 from ddlcn_lab.published import TABLES, Figure, read_table
-from ddlcn_lab.results import Key, Results
+from ddlcn_lab.results import Key, Mean, Results
 
 NOT_RUN = "not run"
+MIN_SPLITS = 3  # for an interval: by Student's t, that of two splits is wider than any use
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,27 @@ def _paper_rows(results: Results, figures: Sequence[Figure]) -> list[tuple[str, 
     for key in results.rows:
         if _frozen(key) and (key.dataset, key.t) == (figures[0].dataset, figures[0].t):
             mean = results.mean(key)
-            rows.insert(place, (_name(key), str(mean), mean.interval, "–", "", f"{results.ms(key):.2f}", "–"))
+            rows.insert(place, (_name(key), _accuracy(mean), _interval(mean), "–", "", f"{results.ms(key):.2f}", "–"))
             place += 1
     return rows
+
+
+def _has_interval(mean: Mean) -> bool:
+    """Whether there are enough splits, and any difference between them, for an interval."""
+    return mean.n >= MIN_SPLITS and mean.std is not None and mean.std > 1e-9
+
+
+def _accuracy(mean: Mean) -> str:
+    """The mean, with the standard deviation of enough splits."""
+    return str(mean) if mean.n >= MIN_SPLITS else f"{mean.mean:.2f}"
+
+
+def _interval(mean: Mean) -> str:
+    return mean.interval if _has_interval(mean) else ""
+
+
+def _half(mean: Mean) -> str:
+    return f"± {mean.half:.2f}" if _has_interval(mean) else ""
 
 
 def _frozen(key: Key) -> bool:
@@ -88,7 +107,7 @@ def _paper_row(results: Results, figure: Figure) -> tuple[str, ...]:
     difference = "" if figure.accuracy is None else f"{mean.mean - figure.accuracy:+.2f}"
     ms = f"{results.ms(key):.2f}"
     ours = f" (ours {key.setting})" if key.setting and not (figure.p or figure.q) else ""
-    return figure.method + ours, str(mean), mean.interval, str(figure), difference, ms, published_ms
+    return figure.method + ours, _accuracy(mean), _interval(mean), str(figure), difference, ms, published_ms
 
 
 def matches(key: Key, figure: Figure) -> bool:
@@ -115,7 +134,8 @@ def _other_rows(results: Results) -> Table:
         [
             (
                 *(key.dataset, _name(key), key.setting, train(key.t)),
-                *(str(mean), mean.interval, f"{results.balanced(key):.2f}", str(mean.n), f"{results.ms(key):.2f}"),
+                *(_accuracy(mean), _interval(mean), f"{results.balanced(key):.2f}", str(mean.n)),
+                f"{results.ms(key):.2f}",
             )
             for key in keys
             for mean in [results.mean(key)]
@@ -130,13 +150,12 @@ def _gains(results: Results) -> Table:
         gain = results.gain(key, key._replace(method="ddlcn"))
         if key.method != "ddlcn" and not key.leak and gain:
             place = (key.dataset, key.setting, train(key.t))
-            verdict = "yes" if abs(gain.mean) > gain.half else ""
-            interval = f"± {gain.half:.2f}"
-            rows.append((*place, key.method, f"{gain.mean:+.2f}", interval, verdict, str(gain.n)))
+            verdict = "yes" if _has_interval(gain) and abs(gain.mean) > gain.half else ""
+            rows.append((*place, key.method, f"{gain.mean:+.2f}", _half(gain), verdict, str(gain.n)))
     return Table(
         "Against ddlcn on the same splits",
-        "Points of accuracy, of paired differences; 95 % by Student's t over splits, or over the images of "
-        "the only split. Certain: the interval does not contain zero.",
+        f"Points of accuracy, of paired differences; 95 % by Student's t over {MIN_SPLITS} splits or more. "
+        "Certain: the interval does not contain zero.",
         ("data set", "p-q", "training", "method", "gain", "95 %", "certain", "splits"),
         sorted(rows, key=lambda row: row[:3]),
     )
@@ -149,8 +168,8 @@ def _leak(results: Results) -> Table:
         gain = results.gain(key, without) if key.leak else None
         if gain:
             place = (key.dataset, key.method, key.setting, train(key.t))
-            interval = f"± {gain.half:.2f}"
-            rows.append((*place, str(results.mean(without)), str(results.mean(key)), f"{gain.mean:+.2f}", interval))
+            accuracies = (_accuracy(results.mean(without)), _accuracy(results.mean(key)))
+            rows.append((*place, *accuracies, f"{gain.mean:+.2f}", _half(gain)))
     return Table(
         "How much the leak inflates accuracy",
         "Leaked: dictionary images are drawn before the split, test images included, as in the authors' code.",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import LABELS, Run
 
 
 @pytest.fixture
@@ -35,6 +35,15 @@ def test_atoms(run: Run, model: Path, tmp_path: Path) -> None:
     for name, more in (("a.png", ()), ("b.svg", ("--data", model.parent / "data", "--most", 3))):
         assert f"Wrote {tmp_path / name}" in run("atoms", model, "-o", tmp_path / name, *more).out
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_atoms_json(run: Run, model: Path, tmp_path: Path) -> None:
+    shown = run("atoms", model, "-o", tmp_path / "a.png", "--most", 3, "--json").json
+    assert shown["picture"] == str(tmp_path / "a.png")
+    (sift,) = shown["channels"]
+    assert (sift["name"], sift["n_atoms"]) == ("sift", [6, 4])
+    assert len(sift["largest_weights"]) == 3
+    assert {each["label"] for each in sift["largest_weights"]} <= set(LABELS)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_terminal(tmp_path: Path) -> None:
             os.close(screen)
         assert process.stdout
         assert process.stdout.read() == ""
-    assert process.returncode == 2
+    assert process.returncode == 130
     assert b"Traceback" not in seen
     assert seen.rstrip().endswith(f"ddlcn: interrupted; {START_OVER}".encode())
     assert not any(tmp_path.iterdir())

@@ -51,8 +51,10 @@ def test_help_and_version(run: Run) -> None:
     assert run().out == run("-h").out == shown
     assert set(re.findall(r"^│ (\S+) ", shown.split("Commands")[1], re.MULTILINE)) == set(COMMANDS)
     for command in COMMANDS:
-        assert f"ddlcn {command}" in run(command, "--help").out
-    assert run("--version").out == f"ddlcn {ddlcn.__version__}\n"
+        shown = run(command, "--help").out
+        assert f"ddlcn {command}" in shown
+        assert ("--json" in shown) == (command not in ("bench", "serve"))
+    assert run("-V").out == run("--version").out == f"ddlcn {ddlcn.__version__}\n"
 
 
 def test_closed_pipe(model: Path) -> None:

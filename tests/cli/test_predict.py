@@ -4,13 +4,14 @@ import csv
 import io
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from ddlcn import DDLCNClassifier
 from ddlcn.cli.predict import Format
-from tests.cli.conftest import LABELS, Run
+from tests.cli.conftest import LABELS, Run, write_images
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -53,6 +54,10 @@ def test_table(run: Run, model: Path, stripes: Path) -> None:
 @pytest.mark.parametrize("form", list(Format))
 def test_many_images(run: Run, model: Path, stripes: Path, form: Format) -> None:
     """They are predicted in chunks."""
+    if form is Format.json:
+        one, eight = (run("predict", model, *[stripes] * n, "--json").json["predictions"] for n in (1, 8))
+        assert eight == 8 * one
+        return
     lines, many = (run("predict", model, *[stripes] * n, "--format", form).out.splitlines() for n in (1, 8))
     head = 0 if form is Format.jsonl else 1
     assert many == lines[:head] + 8 * lines[head:]
@@ -77,4 +82,51 @@ def test_broken_images(run: Run, model: Path, stripes: Path, tmp_path: Path) -> 
     ran = run("predict", model, stripes, "missing.png", "--strict", "-o", tmp_path / "labels.csv")
     assert "'missing.png' does not exist; check the path" in ran.line
     assert not (tmp_path / "labels.csv").exists()
-    assert run("predict", model, broken).code == 0  # nothing but broken images
+
+
+def test_no_readable_image(run: Run, model: Path, tmp_path: Path) -> None:
+    """Exit code 2; the output still has the reasons."""
+    ran = run("predict", model, "*.png", "gone.png")
+    assert (ran.code, [row["path"] for row in rows(ran.out)]) == (2, ["*.png", "gone.png"])
+    assert ran.err == "ddlcn: no image could be read; '*.png' does not exist; check the path\n"
+    assert "no images in" in run("predict", model, tmp_path).line
+
+
+def test_json(run: Run, model: Path, stripes: Path) -> None:
+    shown = run("predict", model, stripes / "level" / "0.png", "gone.png", "--json").json
+    assert (shown["n_images"], shown["n_unreadable"]) == (2, 1)
+    assert [row["label"] for row in shown["predictions"]] == ["level", None]
+    assert "give one of them" in run("predict", model, stripes, "--json", "--format", "csv").line
+
+
+def test_format_by_suffix(run: Run, model: Path, stripes: Path, tmp_path: Path) -> None:
+    for suffix, start in ((".jsonl", '{"path":'), (".JSON", '{\n  "n_images":'), (".csv", "path,"), (".txt", "path,")):
+        run("predict", model, stripes, "-o", tmp_path / f"out{suffix}")
+        assert (tmp_path / f"out{suffix}").read_text().startswith(start)
+    run("predict", model, stripes, "-o", tmp_path / "out.jsonl", "--format", "csv")  # the option counts more
+    assert (tmp_path / "out.jsonl").read_text().startswith("path,")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A model whose labels are a formula and a terminal escape."""
+    data = write_images(tmp_path / "data", labels=("=cmd", "\x1b[31m"))
+    images = sorted(data.rglob("*.png"))
+    model = DDLCNClassifier("paper", atoms_per_class=2, deeper_atoms=(), n_jobs=1)
+    model.fit(images, [path.parent.name for path in images]).save(tmp_path / "hostile.ddlcn")
+    return tmp_path / "hostile.ddlcn"
+
+
+def test_csv_on_a_terminal(run: Run, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = ("predict", hostile, hostile.parent / "data", "--format", "csv")
+    assert "\x1b" in run(*typed).out  # exact in a file or a pipe
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    shown = run(*typed).out
+    assert "\x1b" not in shown
+    assert ",\\x1b[31m," in shown
+
+
+def test_safe_csv(run: Run, hostile: Path) -> None:
+    typed = ("predict", hostile, hostile.parent / "data")
+    assert {row["label"] for row in rows(run(*typed).out)} == {"=cmd", "\x1b[31m"}
+    assert {row["label"] for row in rows(run(*typed, "--safe-csv").out)} == {"'=cmd", "\x1b[31m"}

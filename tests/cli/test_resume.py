@@ -72,7 +72,7 @@ def test_ctrl_c(data: Path, whole: bytes, tmp_path: Path) -> None:
     wait_for(process, tmp_path / "m.work", 2)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
-    assert process.returncode == 2
+    assert process.returncode == 130
     kept = f"finished work is kept in '{tmp_path / 'm.work'}', run the same command again to resume"
     assert told == f"ddlcn: interrupted; {kept}\n"
     assert entries(tmp_path / "m.work") >= 2

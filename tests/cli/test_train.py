@@ -29,6 +29,27 @@ def test_train_then_evaluate(run: Run, data: Path, tmp_path: Path) -> None:
     assert set(tested) == set(trained)
 
 
+def test_photos_that_cannot_be_read(run: Run, data: Path, tmp_path: Path) -> None:
+    for number in range(9):
+        (data / "level" / f"{number}.heic").write_bytes(b"no image")
+    (data / "__MACOSX").mkdir()
+    ran = run("train", data, "-o", tmp_path / "m", QUICK)
+    assert "Trained on 18 images" in ran.out
+    assert "Skipped 10 " in ran.err
+    assert "0.heic is no image of a known kind; replace it by a PNG, JPEG" in ran.err
+    assert "pip install 'ddlcn[heic]'" in run("train", data, "-o", tmp_path / "m", QUICK, "--strict").line
+
+
+def test_page_of_someone_else(run: Run, model: Path, data: Path, tmp_path: Path) -> None:
+    """It is seen before any work is done."""
+    (tmp_path / "index.html").write_text("my home page")
+    wanted = "index.html' is no report of ddlcn; name another folder, or remove the file"
+    assert wanted in run("train", data, "-o", tmp_path / "m", "-t 4", "--report", tmp_path, QUICK).line
+    assert not (tmp_path / "m").exists()
+    assert wanted in run("evaluate", model, data, "--report", tmp_path).line
+    assert wanted in run("demo", "--report", tmp_path).line
+
+
 def test_same_seed_same_model(run: Run, data: Path, tmp_path: Path) -> None:
     def content(seed: int, jobs: int) -> bytes:
         run("train", data, "-o", tmp_path / "m", QUICK, "--seed", seed, "-j", jobs)

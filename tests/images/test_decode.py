@@ -5,6 +5,7 @@ import os
 import struct
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -48,14 +49,12 @@ FILES += [("RGB", name) for name in ("a.png", "a.bmp", "a.tif", "a.ppm", "a.webp
 
 
 @pytest.mark.parametrize(("mode", "name"), FILES)
-def test_colours_are_weighed_without_rounding(tmp_path, monkeypatch, mode, name):
-    """Also more pixels than are weighed at a time, and than Pillow's own limit, which plays no part."""
+def test_colours_are_weighed_without_rounding(tmp_path, mode, name):
+    """Also more pixels than are weighed at a time."""
     pixels = np.random.default_rng(0).integers(0, 256, (300, 400, 3), dtype=np.uint8)
     image = Image.fromarray(pixels).convert(mode)
     path = saved(tmp_path / name, image, lossless=True)
     assert check_image(path) is None
-    if name == "a.png":  # Pillow checks TIFF and WebP once more
-        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
     grey = read_grey(path)
     assert (grey.dtype, grey.flags.c_contiguous) == (np.float32, True)
     np.testing.assert_allclose(grey, (np.asarray(image.convert("RGB")) / 255) @ [0.299, 0.587, 0.114], atol=1e-6)
@@ -190,6 +189,69 @@ def test_a_pixel_limit_of_the_callers():
     with pytest.raises(ImageError, match="over the limit"):
         decode_file(io.BytesIO(content), max_pixels=9_999)
     assert decode_file(io.BytesIO(content), max_pixels=10_000).size == 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("a.png", {}),
+        ("a.jpg", {}),
+        ("a.bmp", {}),
+        ("a.ppm", {}),
+        ("a.tif", {}),
+        ("a.tif", {"compression": "tiff_lzw"}),
+        ("a.gif", {"disposal": 2}),
+    ],
+)
+def test_pixel_limit_of_pillow(tmp_path, monkeypatch, name, options):
+    """It plays no part, neither as an error nor as a warning."""
+    path = saved(tmp_path / name, Image.new("RGB", (9, 7)), **options)
+    for limit in (40, 20):
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+        assert read_grey(path).shape == (7, 9)
+
+
+@pytest.mark.parametrize("name", ["a.webp", "front.png", "back.png", "a.jpg", "a.tif"])
+def test_many_bytes_for_few_pixels(tmp_path, name):
+    """Metadata of 140 MB, sparse on disk, is refused before it takes memory."""
+    path, size = tmp_path / name, 140 << 20
+    content = saved(path, Image.fromarray(RGB)).read_bytes()
+    with path.open("wb") as file:
+        if name == "a.webp":
+            file.write(
+                b"RIFF" + struct.pack("<I", len(content) + size) + content[8:] + b"junk" + struct.pack("<I", size)
+            )
+            file.seek(size, os.SEEK_CUR)
+        elif name == "a.jpg":
+            segment = b"\xff\xe3\xff\xff" + bytes(65533)
+            file.write(content[:2] + segment * (size // len(segment)) + content[2:])
+        elif name == "a.tif":  # a directory at the end, with a tag of any bytes
+            tags = [(256, 1, 9), (257, 1, 12), (258, 1, 8), (262, 1, 1), (273, 1, 8), (279, 1, 108)]
+            entries = [struct.pack("<HHII", tag, 4, n, value) for tag, n, value in tags]
+            entries.append(struct.pack("<HHII", 37724, 7, size, 8))
+            file.write(b"II*\0" + struct.pack("<I", size + 8))
+            file.seek(size, os.SEEK_CUR)
+            file.write(struct.pack("<H", len(entries)) + b"".join(entries) + bytes(4))
+        else:
+            cut = 33 if name == "front.png" else -12  # behind the header, or before the end
+            file.write(content[:cut] + struct.pack(">I", size) + b"prIv")
+            file.seek(size + 4, os.SEEK_CUR)
+            file.write(content[cut:])
+        file.truncate()
+    with pytest.raises(ImageError, match="more bytes than its pixels need"):
+        read_grey(path)
+
+
+def test_shrunk_while_decoding(tmp_path):
+    ramp = Image.linear_gradient("L").resize((800, 400)).convert("RGB")
+    for name, least_side, shape in (("a.jpg", 90, (100, 200)), ("a.jpg", 300, (400, 800)), ("a.png", 90, (400, 800))):
+        with saved(tmp_path / name, ramp).open("rb") as file:
+            colour = decode_file(file, least_side=least_side, max_pixels=320_000, colour=True)
+        assert colour.shape == (*shape, 3)
+        assert np.ptp(colour[:, 10, 0]) > 240
+    for name, raises in (("a.jpg", False), ("a.png", True)):
+        with (tmp_path / name).open("rb") as file, pytest.raises(ImageError) if raises else nullcontext():
+            decode_file(file, least_side=90, max_pixels=20_000)  # the limit is for what is decoded
 
 
 def test_threads_agree(tmp_path):

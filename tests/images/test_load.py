@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, features
 
 from ddlcn.errors import DDLCNError, ImageError
-from ddlcn.images import find_images, load_images
+from ddlcn.images import find_images, load_images, read_grey
 
 BYTES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
+PHOTO = np.add.outer(np.arange(64), np.arange(80)).astype(np.uint8)
 
 
 def draw(*paths: Path) -> None:
@@ -71,12 +72,56 @@ def test_a_class_of_links_alone_is_told_why_it_is_empty(tmp_path):
     refused(r"'.*cats' has no images \(links that lead out of the data are not", pets)
 
 
+def test_empty_folders_and_metadata_of_macos(pets):
+    draw(pets / "__MACOSX" / "dogs" / "a.png")
+    (pets / "birds").mkdir()
+    found = load_images(pets)
+    assert (len(found), found.target_names.tolist()) == (5, ["cats", "dogs"])
+    why = "has no images; add some or remove it"
+    assert found.skipped == [(str(pets / name), why) for name in ("__MACOSX", "birds")]
+    refused("__MACOSX' has no images; add some or remove it", pets, strict=True)
+
+
+def test_photos_that_cannot_be_read(pets):
+    """They are listed with the remedy; a raw file is no TIFF, though it starts like one."""
+    (pets / "dogs" / "a.heic").write_bytes(b"\0\0\0\x1cftypxxxx")
+    Image.new("L", (4, 4)).save(pets / "dogs" / "b.NEF", "TIFF")
+    found = load_images(pets)
+    assert len(found) == 5
+    assert [Path(path).name for path, _ in found.skipped] == ["a.heic", "b.NEF"]
+    assert "pip install 'ddlcn[heic]'" in found.skipped[0][1]
+    assert "save it as JPEG" in found.skipped[1][1]
+    refused(r"a.heic' is no image .*strict: 2 of 7", pets, strict=True)
+    assert len(find_images([pets])[0]) == 8
+
+
+@pytest.mark.parametrize(("name", "reader"), [("a.avif", "avif"), ("a.jp2", "jpg_2000"), ("a.j2k", "jpg_2000")])
+def test_avif_and_jpeg_2000(pets, name, reader):
+    if not features.check(reader):
+        pytest.skip(f"this Pillow has no {reader}")
+    Image.fromarray(PHOTO).save(pets / "dogs" / name)
+    assert str(pets / "dogs" / name) in load_images(pets, strict=True).paths
+    np.testing.assert_allclose(255 * read_grey(pets / "dogs" / name), PHOTO, atol=6)
+
+
+def test_heic(pets):
+    heif = pytest.importorskip("pillow_heif", reason="needs the extra heic")
+    path = pets / "dogs" / "a.HEIC"
+    heif.from_pillow(Image.fromarray(PHOTO).convert("RGB")).save(path)
+    assert str(path) in load_images(pets, strict=True).paths
+    np.testing.assert_allclose(255 * read_grey(path), PHOTO, atol=6)
+    path.write_bytes(path.read_bytes()[:-50])
+    assert load_images(pets).skipped[0][0] == str(path)
+
+
 def test_find_images(pets):
     images, passed_over = find_images([pets / "dogs", "not/there.xyz", pets / "cats"])
     assert [Path(path).name for path in images] == ["a.JPG", "b.png", "c.pgm", "there.xyz", "10.png", "9.png"]
     assert passed_over == 5
     with pytest.raises(DDLCNError, match="no images in"):
         find_images([pets / ".git"])
+    with pytest.raises(DDLCNError, match=r"^no images in '[^']*', '[^']*', '[^']*' and 2 more; "):
+        find_images([pets / ".git"] * 5)
 
 
 def test_broken_images_are_skipped_or_refused(pets):
@@ -95,10 +140,10 @@ def test_broken_images_are_skipped_or_refused(pets):
 def test_too_little_is_left(pets):
     for name in ("10.png", "9.png"):
         (pets / "cats" / name).write_bytes(b"")
-    refused(r"class 'cats' has 0 usable image.*2 broken.*10.png", pets)
+    refused(r"class 'cats' has 0 usable image.*2 skipped.*10.png", pets)
     for path in (pets / "cats").iterdir():
         path.unlink()
-    refused("class folder .*cats' has no images", pets)
+    refused("only 1 class.*cats': it has no images", pets)
     (pets / "cats").rmdir()
     refused("only 1 class", pets)
     assert len(load_images(pets, min_classes=1)) == 3
@@ -118,6 +163,9 @@ def test_sources_that_are_none(tmp_path, pets):
         "path,label\npets/cats/9.png,cat\npets/dogs/b.png,dog\npets/gone.png,dog\n",
         "\ufeffLabel,n, Path\r\ncat,1,pets/cats/9.png\r\n\r\ndog,2,pets/dogs/b.png\r\ndog,,pets/gone.png",
         "pets/cats/9.png,cat\npets/dogs/b.png,dog\npets/gone.png,dog",
+        "File;Class\npets/cats/9.png;cat\npets/dogs/b.png;dog\npets/gone.png;dog",
+        "filename\tlabel\npets/cats/9.png\tcat\npets/dogs/b.png\tdog\npets/gone.png\tdog",
+        "pets\\cats\\9.png;cat\npets\\dogs\\b.png;dog\npets\\gone.png;dog",
     ],
 )
 def test_manifest(pets, text):
@@ -134,10 +182,10 @@ def test_manifest(pets, text):
     [
         (b"", "lists no images"),
         (b"path,label\n", "lists no images"),
-        (b"path,class\na.png,cat\n", "needs path and label"),
+        (b"path,size\na.png,cat\n", "needs path and label"),
         (b"path,label\na.png,cat\n\nb.png\n", "line 4"),
         (b"a.png,cat\nb.png,\n", "line 2"),
-        (b"a.png;cat\n", "line 1"),
+        (b"a.png|cat\n", "line 1"),
         (b"a.png,\xff\n", "UTF-8"),
         (b"a.png," + b"x" * 200_000, "line 1"),
     ],

@@ -47,6 +47,17 @@ def test_sections(tested: Case) -> None:
     assert "DenseSIFT(contrast_threshold=0.1" in parsed.text
 
 
+def test_page_of_someone_else_is_kept(tested: Case, tmp_path: Path) -> None:
+    page, case = tmp_path / "index.html", (tested.evaluation, tested.model, tested.test)
+    page.write_text("<title>My home page</title>")
+    with pytest.raises(DDLCNError, match=r"index.html' is no report of ddlcn; name another folder, or remove"):
+        write_report(tmp_path, *case)
+    assert page.read_text() == "<title>My home page</title>"
+    page.write_bytes(tested.page.read_bytes()[:5000])  # a report is replaced
+    write_report(tmp_path, *case)
+    assert page.read_text("utf-8").endswith("</html>")
+
+
 def test_names_are_no_markup(tested: Case) -> None:
     parsed = Parsed(tested.page)
     assert len(parsed.all("script")) == 1

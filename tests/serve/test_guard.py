@@ -12,6 +12,13 @@ def test_other_hosts_and_sites(serve):
     other = {"origin": "http://evil.example"}
     assert client.post("/api/predict", headers=other).status_code == 403
     assert "access-control-allow-origin" not in client.get("/healthz", headers=other).headers
+    for broken in ("http://[", "http://[::1", "null", ""):
+        assert client.get("/api/model", headers={"origin": broken}).status_code == 403
+    for site in ("cross-site", "same-site"):  # another port of this machine is the same site
+        assert client.post("/api/predict", headers={"sec-fetch-site": site}).status_code == 403
+        assert client.get("/", headers={"sec-fetch-site": site}).status_code == 200  # a link
+    for site in ("same-origin", "none"):
+        assert client.post("/api/predict", headers={"sec-fetch-site": site}).status_code == 422
     own = {"host": "localhost:80", "origin": "http://localhost:80"}
     assert client.get("/api/model", headers=own).status_code == 200
 

@@ -108,6 +108,30 @@ def test_colour_and_network(serve, coloured, tmp_path):
     )
 
 
+def test_bad_image_in_a_batch(serve, image):
+    files = [("images", (name, content)) for name, content in (("a", image), ("b", b"nonsense"), ("c", image))]
+    answer = serve().post("/api/predict", files=files)
+    first, bad, last = answer.json()["predictions"]
+    assert answer.status_code == 200
+    assert first | {"name": "c"} == last
+    assert set(bad) == {"name", "error"}
+    assert bad["error"].startswith("'b' is no image of a known kind; ")
+
+
+def test_photographs_of_phones(serve, model, tmp_path):
+    """Three of 12 million pixels and one of 48 million, with the same predictions as at full size."""
+    bars = Image.fromarray(np.tile(np.array([40, 200], np.uint8).repeat(4), (48, 8))).convert("RGB")
+    paths = [tmp_path / f"{i}.jpg" for i in range(4)]
+    for path, size in zip(paths, [(4000, 3000)] * 3 + [(6000, 8000)], strict=True):
+        bars.resize(size, Image.Resampling.BICUBIC).save(path)
+    files = [("images", path.read_bytes()) for path in paths]
+    found = serve().post("/api/predict", files=files).json()["predictions"]
+    expected = model.predict_proba(paths)
+    assert [each["label"] for each in found] == model.classes_[expected.argmax(axis=1)].tolist()
+    assert [each["probability"] for each in found] == pytest.approx(expected.max(axis=1), abs=0.02)
+    assert serve().post("/api/explain", files={"image": files[3][1]}).status_code == 200
+
+
 def test_grey_with_16_bits(serve, model, tmp_path):
     pixels = np.random.default_rng(0).integers(0, 65536, (40, 48)).astype(np.uint16)
     Image.fromarray(pixels).save(tmp_path / "deep.png")

@@ -98,6 +98,13 @@ def test_no_http(address, data):
     assert answer.split(b" ")[1] in (b"400", b"200", b"403", b"404"), answer
 
 
+def test_two_lengths(address):
+    both = b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    answer = exchange(address, HEAD + both + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1, "the connection is closed"
+
+
 def test_unread_answer(address):
     with socket.create_connection(address, timeout=10) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)

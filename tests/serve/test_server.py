@@ -3,10 +3,13 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import Popen
 
@@ -46,6 +49,49 @@ def test_until_ctrl_c(model_file: Path) -> None:
         assert (process.returncode, err) == (0, "")
         assert "Ctrl-C" in hint
         assert str(model_file.parent) not in hint + out
+
+
+SLOW = """import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from ddlcn import DDLCNClassifier
+from ddlcn.serve import serve
+
+class Slow(DDLCNClassifier):
+    def predict_proba(self, X):
+        print("busy\\n", end="", flush=True)
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            sum(range(10**4))
+
+model = Slow()
+vars(model).update(vars(DDLCNClassifier.load(sys.argv[1])))
+serve(model, port=0, threads=2, tell=lambda line: print(line, flush=True))
+"""
+
+
+def test_ctrl_c_on_a_busy_server(model_file: Path, image: bytes) -> None:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", SLOW, str(model_file)]
+    with Popen(command, stdout=pipe, stderr=pipe, text=True) as process, ExitStack() as stack:
+        stack.callback(process.kill)
+        assert process.stdout
+        port = int(process.stdout.readline().split(":")[2].strip("/\n"))
+        head = b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        body = b'--x\r\nContent-Disposition: form-data; name="images"; filename="a"\r\n\r\n' + image + b"\r\n--x--\r\n"
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20)) for _ in range(10)]
+        for client in clients[:8]:  # two at work, and six that wait
+            client.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        clients[8].sendall(head + b"Content-Length: 5000\r\n\r\n--x")  # a slow body
+        clients[9].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)  # answers that nobody reads
+        clients[9].sendall(b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 400)
+        assert [process.stdout.readline() for _ in range(2)] == ["busy\n"] * 2
+        time.sleep(0.5)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert [client.recv(65536).split()[1] for client in clients[:9]] == [b"503"] * 9
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, "")
+        assert time.monotonic() - start < 5
 
 
 def test_other_machines_need_a_token(model_file: Path) -> None:

@@ -1,6 +1,7 @@
 """The command line: a file for each group of commands, and here the entry point and every way that it ends.
 
-An error that a user can fix ends in one line on standard error, which names the thing and the remedy; exit code 2.
+An error that a user can fix ends in one line on standard error, which names the thing and the remedy; exit code 2,
+or 130 after Ctrl-C.
 """
 
 import os
@@ -41,7 +42,7 @@ def main(args: list[str] | None = None) -> NoReturn:
         what = repr(error.filename) if error.filename else "a file or standard output"
         _fail(f"can't use {what} ({error.strerror or error}); check permissions and the space on the disk")
     except DDLCNError as error:
-        _fail(str(error))
+        _fail(str(error), 130 if str(error).startswith("interrupted;") else 2)
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
@@ -50,9 +51,9 @@ def main(args: list[str] | None = None) -> NoReturn:
         _fail(f"{error.format_message().rstrip('.')}; see {command} --help")
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = 2) -> NoReturn:
     print("ddlcn:", printable(" ".join(message.split())), file=sys.stderr, flush=True)
-    sys.exit(2)
+    sys.exit(code)
 
 
 def _discard_output() -> None:

@@ -64,13 +64,27 @@ def atoms(
         int, typer.Option(min=2, max=1000, metavar="N", help="Atoms of the first layer to draw, at most.")
     ] = 48,
     jobs: Annotated[int | None, options.JOBS] = None,
+    as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
     """Draw the atoms that a model has learnt."""
     classifier = load_model(model, jobs or -1)
-    from ddlcn.report.atoms import draw_atoms
+    from ddlcn.report.atoms import atom_channels, atom_class, draw_atoms, heaviest
     from ddlcn.report.pixels import save_figure
 
     with progress_bars() as tell, listen(tell):
         images = None if data is None else ddlcn.load_images(data, min_classes=1, n_jobs=classifier.n_jobs).images
         save_figure(draw_atoms(classifier, images, most), output)
-    console().print(f"Wrote {printable(output)}")
+    if as_json:
+        channels = [
+            {
+                "name": channel.name,
+                "n_atoms": [len(atoms) for atoms in channel.dictionaries],
+                "largest_weights": [
+                    {"atom": atom, "label": atom_class(classifier, channel, atom).item()}
+                    for atom in heaviest(classifier, channel, most).tolist()
+                ],
+            }
+            for channel in atom_channels(classifier)
+        ]
+        return show_json({"channels": channels, "picture": str(output)})
+    return console().print(f"Wrote {printable(output)}")

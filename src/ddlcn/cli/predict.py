@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,11 +20,12 @@ import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
 from ddlcn.cli.terminal import console, printable
-from ddlcn.errors import ImageError
+from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.execution.progress import Listener, progress_bars
 
-Format = StrEnum("Format", ["table", "csv", "jsonl"])
+Format = StrEnum("Format", ["table", "csv", "json", "jsonl"])
 _IMAGES_AT_ONCE = 64
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # as OWASP lists them
 Row = dict[str, Any]  # path, label, probability, label_2, probability_2, …, error; None where there is none
 
 
@@ -36,27 +38,41 @@ def predict(
     ],
     output: Annotated[Path | None, options.OUTPUT] = None,
     format: Annotated[
-        Format | None, typer.Option(help="Format of the output.", show_default="table on a terminal, else csv")
+        Format | None,
+        typer.Option(
+            help="Format of the output.", show_default="by the suffix of --output; table on a terminal, else csv"
+        ),
     ] = None,
+    as_json: Annotated[bool, options.JSON] = False,
+    safe_csv: Annotated[
+        bool, typer.Option("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
+    ] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K most likely labels.")] = 1,
     jobs: Annotated[int | None, options.JOBS] = None,
     strict: Annotated[bool, options.STRICT] = False,
 ) -> None:
-    """Classify images."""
+    """Classify images. Exit code 2 if no image can be read."""
     from ddlcn.persistence.atomic import write_atomically
 
+    if as_json and format not in (None, Format.json):
+        raise DDLCNError(f"--json and --format {format} exclude each other; give one of them")
     classifier = load_model(model, jobs or -1)
     paths, _ = ddlcn.find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
     on_screen = output is None and sys.stdout.isatty()
+    by_suffix = Format.__members__.get(output.suffix.lower()[1:]) if output else None
+    wanted = Format.json if as_json else format or by_suffix or (Format.table if on_screen else Format.csv)
+    write = partial(_csv, safe=safe_csv, escape=on_screen) if wanted is Format.csv else _WRITERS[wanted]
     broken: list[Row] = []
     with progress_bars(not on_screen) as tell:
         most = min(top, len(classifier.classes_))
         chunks = _predictions(classifier, paths, most, strict, broken, tell)
-        text = _WRITERS[format or (Format.table if on_screen else Format.csv)](chunks)
+        text = write(chunks)
         if output:
             write_atomically(output, "".join(text).encode(errors="backslashreplace"))
         for part in text:
             print(part, end="", flush=True)
+    if len(broken) == len(paths):
+        raise DDLCNError(f"no image could be read; {broken[0]['path']!r} {broken[0]['error']}")
     if broken:
         console(stderr=True).print(f"{len(broken)} of {len(paths)} images can't be read", style="yellow")
 
@@ -97,14 +113,28 @@ def _predictions(
 # ------------------------------------------------------------------------------------------------- writers
 
 
-def _csv(chunks: Iterator[list[Row]]) -> Iterator[str]:
+def _csv(chunks: Iterator[list[Row]], safe: bool, escape: bool) -> Iterator[str]:
+    """CSV; safe for spreadsheets if asked, and with control characters escaped for a terminal."""
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        value = f"'{value}" if safe and value.startswith(_FORMULA) else value
+        return printable(value) if escape else value
+
     for number, rows in enumerate(chunks):
         out = io.StringIO()
         writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
         if number == 0:
             writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
         yield out.getvalue()
+
+
+def _json(chunks: Iterator[list[Row]]) -> Iterator[str]:
+    rows = list(chain.from_iterable(chunks))
+    unreadable = sum(row["error"] is not None for row in rows)
+    yield json.dumps({"n_images": len(rows), "n_unreadable": unreadable, "predictions": rows}, indent=2) + "\n"
 
 
 def _jsonl(chunks: Iterator[list[Row]]) -> Iterator[str]:
@@ -134,4 +164,4 @@ def _cell(value: Any) -> str:
     return f"{value:.1%}" if isinstance(value, float) else "" if value is None else printable(value)
 
 
-_WRITERS = {Format.csv: _csv, Format.jsonl: _jsonl, Format.table: _table}
+_WRITERS = {Format.json: _json, Format.jsonl: _jsonl, Format.table: _table}

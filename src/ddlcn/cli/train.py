@@ -32,6 +32,7 @@ def demo(
 ) -> None:
     """Train on half of scikit-learn's 1,797 handwritten digits, and test on the other half."""
     start = perf_counter()
+    _check_report(report)
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -81,6 +82,7 @@ def train(
         raise DDLCNError("--report is about a test; hold images out for it with --train-per-class")
     if learning_curve and not report:
         raise DDLCNError("--learning-curve is part of the report; name its folder with --report DIR")
+    _check_report(report)
     dictionary = {
         "images_per_class": images_per_class,
         "atoms_per_class": atoms_per_class,
@@ -149,6 +151,7 @@ def evaluate(
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
     if train_data and not report:
         raise DDLCNError("--train-data is used by the report; name its folder with --report DIR")
+    _check_report(report)
     classifier = load_model(model, n_jobs)
     with progress_bars() as tell, listen(tell):
         load = partial(_load, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
@@ -192,6 +195,14 @@ def _load(
     progress = partial(tell, "Reading")
     with watch.time("reading"):
         return ddlcn.load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=progress, **least)  # type: ignore[arg-type]
+
+
+def _check_report(folder: Path | None) -> None:
+    """Raise if the folder has a page of someone else: now, not after long work."""
+    if folder:
+        from ddlcn.report.page import report_page
+
+        report_page(folder)
 
 
 def _test(

@@ -11,7 +11,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from PIL.Image import Image
+from PIL.GifImagePlugin import GifImageFile
+from PIL.Image import Image, new
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 
@@ -20,6 +21,8 @@ from ddlcn.errors import ImageError
 MAX_PIXELS = 100_000_000
 MAX_SIDE = 100_000  # pixels; to shrink a longer one takes gigabytes of coefficients
 MAX_BYTES = 1 << 30  # of a file
+HEADER_BYTES = 128 << 20  # read before the size in pixels is known; of WebP, AVIF and HEIC that is the whole file
+PIXEL_BYTES = 32  # read for each pixel after that
 MAX_PIECES = 100_000  # reads of a header, segments of a JPEG, strips of a TIFF
 MAX_LAYERS = 8  # times that the strips of a TIFF may cover it: once for each channel
 MAX_SCANS = 100  # of a JPEG, as in libtiff; a scan of 42 bytes can cost a pass over all pixels
@@ -29,16 +32,39 @@ STRIP_TAGS = (273, 279, 324, 325)  # offsets and lengths of a TIFF's strips and 
 BLOCK = 1 << 20  # bytes searched at a time
 
 
-def open_safely(reader: Callable[[Any], Image], file: BinaryIO, max_pixels: int = MAX_PIXELS) -> Image:
-    """Return what a reader of Pillow's makes of a file's header, or raise an ImageError without its name."""
+class GifReader(GifImageFile):
+    """Pillow's reader, without its limit on the pixels that a second frame would replace."""
+
+    disposal_method = property(lambda self: 0, lambda self, method: None)
+
+
+class TiffReader(TiffImageFile):
+    """Pillow's reader, without its limit on pixels, which holds for the whole process."""
+
+    def load_prepare(self) -> None:
+        if self._im is None:
+            self.im = new(self.mode, self._tile_size, None).im
+        super().load_prepare()
+
+
+def open_safely(
+    reader: Callable[[Any], Image], file: BinaryIO, max_pixels: int = MAX_PIXELS, least_side: int | None = None
+) -> Image:
+    """Return what a reader of Pillow's makes of a file's header, or raise an ImageError without its name.
+
+    A JPEG will be shrunk while it is decoded, by 2, 4 or 8, as far as both sides keep `least_side` pixels.
+    `max_pixels` is its limit after that.
+    """
     if file.seek(0, os.SEEK_END) > MAX_BYTES:
         raise ImageError(f"has over {MAX_BYTES >> 20} MB; save it smaller, or remove it")
-    if reader is TiffImageFile:
+    if reader is TiffReader:
         _check_strips(file)
-    file.seek(0)
     pieces = _Pieces(file)
     image = reader(pieces)  # given a name, Pillow maps the file, and then turns TIFFs twice
-    pieces.left = math.inf
+    _check_size(image, MAX_PIXELS)
+    pieces.left, pieces.bytes = math.inf, HEADER_BYTES + PIXEL_BYTES * image.width * image.height
+    if least_side:
+        image.draft(None, (least_side, least_side))
     _check_size(image, max_pixels)
     if reader is JpegImageFile:
         at = file.tell()
@@ -48,15 +74,21 @@ def open_safely(reader: Callable[[Any], Image], file: BinaryIO, max_pixels: int 
 
 
 class _Pieces:
-    """A file that is read in so many pieces and no more."""
+    """A file of which so many pieces and bytes are read and no more."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file, self.left = file, float(MAX_PIECES)
+        self._file, self._end = file, file.seek(0, os.SEEK_END)
+        self.left, self.bytes = float(MAX_PIECES), HEADER_BYTES
+        file.seek(0)
 
     def read(self, size: int = -1) -> bytes:
-        self.left -= 1
+        rest = max(0, self._end - self._file.tell())
+        size = rest if size < 0 else min(size, rest)
+        self.left, self.bytes = self.left - 1, self.bytes - size
         if self.left < 0:
             raise ImageError(f"has a header of over {MAX_PIECES:,} pieces {BOMB}")
+        if self.bytes < 0:
+            raise ImageError(f"has far more bytes than its pixels need {BOMB}")
         return self._file.read(size)
 
     def __getattr__(self, name: str) -> Any:

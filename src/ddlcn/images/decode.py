@@ -17,31 +17,52 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ImageCms, ImageOps
+from PIL import ImageCms, ImageOps, features
+from PIL.AvifImagePlugin import AvifImageFile
 from PIL.BmpImagePlugin import BmpImageFile
-from PIL.GifImagePlugin import GifImageFile
 from PIL.Image import Image, Resampling
+from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
-from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
 from ddlcn.errors import ImageError
 from ddlcn.images import bombs
 from ddlcn.images.bombs import MAX_PIXELS
 
-KINDS = "replace it by a PNG, JPEG, GIF, BMP, TIFF, PPM or WebP image"
+KINDS = (
+    "replace it by a PNG, JPEG, GIF, BMP, TIFF, PPM, WebP, AVIF or JPEG 2000 image (HEIC: pip install 'ddlcn[heic]')"
+)
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
-READERS = (
+
+
+def _brands(*brands: bytes) -> tuple[bytes, ...]:
+    """First bytes of files that start with a box of any usual length that names a brand."""
+    return tuple(bytes((0, 0, 0, length)) + b"ftyp" + brand for length in range(16, 256, 4) for brand in brands)
+
+
+READERS: tuple[tuple[tuple[bytes, ...], Any], ...] = (
     ((b"\x89PNG",), PngImageFile),
     ((b"\xff\xd8\xff",), JpegImageFile),
-    ((b"GIF8",), GifImageFile),
+    ((b"GIF8",), bombs.GifReader),
     ((b"BM",), BmpImageFile),
-    ((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), TiffImageFile),
+    ((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), bombs.TiffReader),
     ((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), PpmImageFile),
     ((b"RIFF",), WebPImageFile),
 )
+if features.check("avif"):
+    READERS += ((_brands(b"avif", b"avis"), AvifImageFile),)
+if features.check("jpg_2000"):
+    READERS += (((b"\xff\x4f\xff\x51", b"\0\0\0\x0cjP  \r\n\x87\n"), Jpeg2KImageFile),)
+with suppress(ImportError):  # the extra heic
+    from pillow_heif import HeifImageFile
+
+    class HeicImageFile(HeifImageFile):
+        def draft(self, *_: Any) -> None:
+            """Decode the image itself: a damaged one may have a good thumbnail."""
+
+    READERS += ((_brands(b"heic", b"heix", b"heim", b"heis", b"mif1"), HeicImageFile),)
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
 BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
@@ -98,7 +119,7 @@ def check_image(path: str | os.PathLike[str]) -> str | None:
     """
     try:
         with open_image(path) as file:
-            decode_file(file, draft=True)
+            decode_file(file, least_side=1)
     except ImageError as error:
         return str(error)
     return None
@@ -137,7 +158,7 @@ class DecodedImage:
         if isinstance(source, str | os.PathLike):
             self._name = repr(os.fspath(source))
             with naming(self._name), open_image(source) as file:
-                self._pixels, self._range = _load(file, MAX_PIXELS, draft=False)
+                self._pixels, self._range = _load(file)
         else:
             self._pixels, self._range = as_array(source), value_range
             self._name = f"array of shape {self._pixels.shape} and dtype {self._pixels.dtype}"
@@ -192,14 +213,15 @@ def open_image(path: str | os.PathLike[str]) -> BufferedReader:
 
 
 def decode_file(
-    file: BinaryIO, *, max_pixels: int = MAX_PIXELS, draft: bool = False, colour: bool = False
+    file: BinaryIO, *, max_pixels: int = MAX_PIXELS, least_side: int | None = None, colour: bool = False
 ) -> NDArray[Any]:
     """Return the image in an open file (or a `BytesIO`) as :func:`read_grey` or :func:`read_colour` does.
 
-    The message of an ImageError says what is wrong, without its name.
+    With `least_side`, a JPEG is decoded at a half, a quarter or an eighth of its size, as far as both sides keep so
+    many pixels. The message of an ImageError says what is wrong, without its name.
     """
     with _readable():
-        return _mixed(*_load(file, max_pixels, draft), colour)
+        return _mixed(*_load(file, max_pixels, least_side), colour)
 
 
 @contextmanager
@@ -214,16 +236,16 @@ def _readable() -> Iterator[None]:
         raise ImageError(f"is damaged or unreadable ({what}); replace it or remove it") from None
 
 
-def _load(file: BinaryIO, max_pixels: int, draft: bool) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
+def _load(
+    file: BinaryIO, max_pixels: int = MAX_PIXELS, least_side: int | None = None
+) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
     """Return the image in an open file as what :func:`_mixed` takes, and its value range."""
     with _readable():
         head = file.read(16)
         reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
         if reader is None:
             raise ImageError(f"{'is no image of a known kind' if head else 'is empty'}; {KINDS}")
-        image: Image = bombs.open_safely(reader, file, max_pixels)
-        if draft:
-            image.draft("L", (1, 1))
+        image: Image = bombs.open_safely(reader, file, max_pixels, least_side)
         image.load()
         with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
             ImageOps.exif_transpose(image, in_place=True)

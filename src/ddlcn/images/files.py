@@ -3,6 +3,7 @@
 import csv
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -11,10 +12,14 @@ from ddlcn.images.imageset import ImageSet
 
 SUFFIXES = (
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
-    *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm", ".avif", ".jp2", ".j2k", ".jpx", ".heic", ".heif", ".hif", ".jxl"),
 )
+RAW = (".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf", ".rw2", ".pef", ".srw")  # of cameras; never read
 # Extended Yale B ships a picture of each person without flash, which is for calibration and no data.
 NO_DATA = "_Ambient.pgm"
+MACOS = "__MACOSX"  # the folder of metadata in archives that macOS makes
+PATH_NAMES = ("path", "file", "filename", "image")  # of a manifest's columns
+LABEL_NAMES = ("label", "class", "category", "target")
 MAX_LINE, MAX_PATH, MAX_LABEL = 1 << 20, 4096, 255  # characters of a manifest's line, of a path, of a label
 
 
@@ -31,7 +36,8 @@ def find_images(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[str], int
     found = [file for path in given for file in (_walk(path, _real(path)) if path.is_dir() else [path])]
     images = [str(file) for file in found if file]
     if not images:
-        named = ", ".join(repr(str(path)) for path in given) or "an empty list"
+        named = ", ".join(repr(str(path)) for path in given[:3]) or "an empty list"
+        named += f" and {len(given) - 3} more" if len(given) > 3 else ""
         raise DDLCNError(f"no images in {named}; name image files, or folders that hold some")
     return images, len(found) - len(images)
 
@@ -44,12 +50,17 @@ def read_folder(root: Path) -> ImageSet:
     found = list(_walk(root, _real(root)))
     images = [file for file in found if file and file.parent != root]
     labels = [file.relative_to(root).parts[0] for file in images]
-    if empty := sorted(classes - set(labels)):
-        folder = root / empty[0]
-        linked = any(entry.is_symlink() and not is_ours(entry, _real(root)) for entry in folder.iterdir())
-        why = " (links that lead out of the data are not followed)" if linked else ""
-        raise DDLCNError(f"class folder {str(folder)!r} has no images{why}; add some or remove it")
-    return ImageSet.of(images, labels, str(root), len(found) - len(images))
+    empty = [(str(root / name), _why_empty(root / name, root)) for name in sorted(classes - set(labels))]
+    if not images:
+        folder, why = empty[0]
+        raise DDLCNError(f"class folder {folder!r} {why}")
+    return replace(ImageSet.of(images, labels, str(root), len(found) - len(images)), skipped=empty)
+
+
+def _why_empty(folder: Path, root: Path) -> str:
+    linked = any(entry.is_symlink() and not is_ours(entry, _real(root)) for entry in folder.iterdir())
+    links = " (links that lead out of the data are not followed)" if linked else ""
+    return f"has no images{links}; add some or remove it"
 
 
 def read_manifest(path: Path) -> ImageSet:
@@ -57,27 +68,36 @@ def read_manifest(path: Path) -> ImageSet:
     name = f"manifest {str(path)!r}"
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(_lines(file))
+            first = file.readline(MAX_LINE)
+            file.seek(0)
+            reader = csv.reader(_lines(file), delimiter=max(",;\t", key=first.count))
             rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
     except UnicodeDecodeError:
         raise DDLCNError(f"{name} is not UTF-8; save it as UTF-8") from None
     except csv.Error as error:
         raise DDLCNError(f"{name}, line {reader.line_num}: {error}; correct the line") from None
-    header = ["path", "label"]
-    if rows and not {"path", "label"}.isdisjoint(first := [cell.lower() for cell in rows[0][1]]):
-        header, rows = first, rows[1:]
-        if not {"path", "label"} <= set(header):
-            raise DDLCNError(f"{name} has the columns {_brief(header)}; it needs path and label")
+    header, path_at, label_at = ["path", "label"], 0, 1
+    names = [cell.lower() for cell in rows[0][1]] if rows else []
+    paths, labels = ([at for at, cell in enumerate(names) if cell in known] for known in (PATH_NAMES, LABEL_NAMES))
+    if paths and labels:
+        header, path_at, label_at, rows = names, paths[0], labels[0], rows[1:]
+    elif {"path", "label"} & set(names):
+        raise DDLCNError(f"{name} has the columns {_brief(names)}; it needs path and label")
     if not rows:
         raise DDLCNError(f"{name} lists no images; give it lines of path,label")
-    path_at, label_at = header.index("path"), header.index("label")
     for line, row in rows:
         image, label = (row[path_at], row[label_at]) if len(row) == len(header) else ("", "")
         if not (0 < len(image) <= MAX_PATH and 0 < len(label) <= MAX_LABEL) or "\0" in image + label:
             what = f"{_brief(row)} is not {_brief(header)}, of at most {MAX_PATH:,} and {MAX_LABEL} characters"
             raise DDLCNError(f"{name}, line {line}: {what}; correct the line")
-    images = [path.parent / row[path_at] for _, row in rows]
+    images = [_listed(path.parent, row[path_at]) for _, row in rows]
     return ImageSet.of(images, [row[label_at] for _, row in rows], str(path))
+
+
+def _listed(folder: Path, name: str) -> Path:
+    """The file of a manifest's line; Windows writes its path with backslashes."""
+    path = folder / name
+    return folder / name.replace("\\", "/") if "\\" in name and not path.exists() else path
 
 
 def _lines(file: TextIO) -> Iterator[str]:
@@ -107,7 +127,7 @@ def _walk(folder: Path, root: str) -> Iterator[Path | None]:
         entered, waiting = {_real(folder)}, [first]
         while waiting:
             entry = waiting.pop()
-            if not is_ours(entry, root) or (entry.is_symlink() and _real(entry) in entered):
+            if entry.name == MACOS or not is_ours(entry, root) or (entry.is_symlink() and _real(entry) in entered):
                 yield None
             elif not entry.is_dir():
                 yield entry if entry.is_file() and _is_image(entry.name) else None
@@ -127,7 +147,7 @@ def is_ours(entry: Path, root: str) -> bool:
 
 
 def _is_image(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES) and not name.endswith(NO_DATA)
+    return name.lower().endswith(SUFFIXES + RAW) and not name.endswith(NO_DATA)
 
 
 def _real(path: Path) -> str:

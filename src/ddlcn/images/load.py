@@ -12,10 +12,11 @@ from joblib import Parallel, delayed
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.images.arrays import IDX_NAME, idx_in, read_idx, read_npz
 from ddlcn.images.decode import NOT_FINITE, check_image
-from ddlcn.images.files import read_folder, read_manifest
+from ddlcn.images.files import RAW, read_folder, read_manifest
 from ddlcn.images.imageset import ImageSet
 
 Progress = Callable[[int, int], object]
+RAW_FILE = "is a raw file of a camera, which can't be read; save it as JPEG, PNG or TIFF"
 AT_ONCE = 32  # files per task: one alone takes less time than to start a task
 
 
@@ -35,7 +36,8 @@ def load_images(
     ----------
     source : path
         - a folder with a folder of images per class, searched to any depth;
-        - a CSV manifest of paths, relative to its own folder, and labels, headed ``path,label`` or not;
+        - a CSV manifest of paths, relative to its own folder, and labels, headed ``path,label`` or not, separated
+          by commas, semicolons or tabs;
         - IDX images (``train-images-idx3-ubyte``), plain or gzipped, labels beside them, or their folder;
         - an ``.npz`` file with arrays ``images`` (or ``X``, ``data``, ``x_train``) and ``labels`` (or ``y``,
           ``target``, ``y_train``).
@@ -44,7 +46,7 @@ def load_images(
         A collection without parts serves as either.
         ``source`` of the result names the file that was taken.
     strict : bool
-        Raise on a broken image rather than skip it.
+        Raise on a broken image, or a folder without images, rather than skip it.
     min_per_class, min_classes : int
         What must be left once broken images are skipped.
     n_jobs : int or None
@@ -55,7 +57,7 @@ def load_images(
     Returns
     -------
     ImageSet
-        Broken images are in `skipped`.
+        Broken images and folders without images are in `skipped`.
 
     Raises
     ------
@@ -78,13 +80,15 @@ def load_images(
         raise DDLCNError(f"can't read {name!r} ({error.strerror or error}); check its permissions") from None
     reasons = _check(found, n_jobs, progress)
     names = found.paths or [f"{found.source}[{row}]" for row in range(len(found))]
-    skipped = [(name, reason) for name, reason in zip(names, reasons, strict=True) if reason]
-    if strict and skipped:
-        name, reason = skipped[0]
-        raise ImageError(f"{name!r} {reason} (strict: {len(skipped)} of {len(found)} images are broken)")
-    if skipped:
+    broken = [(name, reason) for name, reason in zip(names, reasons, strict=True) if reason]
+    if strict and broken:
+        name, reason = broken[0]
+        raise ImageError(f"{name!r} {reason} (strict: {len(broken)} of {len(found)} images are broken)")
+    if strict and found.skipped:
+        raise DDLCNError("class folder {!r} {}".format(*found.skipped[0]))
+    if broken:
         good = np.flatnonzero([reason is None for reason in reasons])
-        found = replace(found.take(good), skipped=skipped)
+        found = replace(found.take(good), skipped=found.skipped + broken)
     _check_classes(found, min_per_class, min_classes)
     return found
 
@@ -116,21 +120,25 @@ def _check(found: ImageSet, n_jobs: int | None, progress: Progress | None) -> li
         return [None if each.all() else NOT_FINITE for each in finite]
     reasons: list[str | None] = []
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator", batch_size=AT_ONCE)
-    for reason in parallel(delayed(check_image)(path) for path in found.paths):
+    for reason in parallel(delayed(_check_file)(path) for path in found.paths):
         reasons.append(reason)
         if progress:
             progress(len(reasons), len(found))
     return reasons
 
 
+def _check_file(path: str) -> str | None:
+    return RAW_FILE if path.lower().endswith(RAW) else check_image(path)
+
+
 def _check_classes(found: ImageSet, min_per_class: int, min_classes: int) -> None:
     """Raise if too few classes, or too few images of a class, are left."""
     counts = np.bincount(found.target, minlength=len(found.target_names))
-    lost = [f" ({len(found.skipped)} broken, first {path!r}: it {why})" for path, why in found.skipped[:1]]
+    lost = [f" ({len(found.skipped)} skipped, first {path!r}: it {why})" for path, why in found.skipped[:1]]
     for name, count in zip(found.target_names, counts, strict=True):
         if count < min_per_class:
             few = f"class {str(name)!r} has {count} usable image(s), {min_per_class} needed{''.join(lost)}"
             raise DDLCNError(f"{few}; add images to {found.source!r} or remove the class")
     if len(counts) < min_classes:
         only = ", ".join(found.target_names)
-        raise DDLCNError(f"{found.source!r} has only {len(counts)} class(es), {only}; add classes")
+        raise DDLCNError(f"{found.source!r} has only {len(counts)} class(es), {only}{''.join(lost)}; add classes")

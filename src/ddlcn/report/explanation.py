@@ -16,10 +16,11 @@ from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evidence import Evidence
 from ddlcn.report.atoms import NETWORK_NOTE, atom_channels, atom_class, atom_values, has_network, visible_patch
 from ddlcn.report.pixels import EVIDENCE_COLOURS, as_image, overlay, working_picture
-from ddlcn.report.tiles import AGAINST, FOR, Tile, captioned, draw_tiles, plain, signed, width
+from ddlcn.report.tiles import AGAINST, FOR, Tile, captioned, draw_tiles, fitted, signed, width
 
 _ATOMS, _COLUMNS, _PATCHES = 8, 4, 3
-_LINE = 48  # characters above a map
+_WIDE, _MAP = 12, 3.5  # inches of the figure and of a map
+_LINE = 40  # characters above a map
 
 
 def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> Figure:
@@ -44,30 +45,35 @@ def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> F
     maps, largest = evidence_maps(grey, [each for each, _ in both])
     tiles = atom_tiles(model, image, evidence, strong)
     sums = [fill(sum_text(each, 3).replace(" +", "\xa0+").replace(" −", "\xa0−"), _LINE) for each, _ in both]
-    lines = 1 + max(text.count("\n") + 1 for text in sums)
+    lines = 2 + max(text.count("\n") + 1 for text in sums)
     wide = width(tiles) * _COLUMNS
-    tall = 0.2 + 0.2 * lines + float(np.clip(3.6 * grey.shape[0] / grey.shape[1], 1.5, 6))
     rows = 0.9 + 1.85 * -(-len(tiles) // _COLUMNS)
-    low = 12 * rows / wide
+    low = _WIDE * rows / wide
+    tall = float(np.clip(_MAP * grey.shape[0] / grey.shape[1], 2, 6))
+    whole = low + 0.2 + tall + 0.2 * lines + 0.2
 
     roles = ("predicted", "second") if label is None else ("chosen", "most likely other")
-    figure = Figure(figsize=(12, tall + low), layout="constrained")
-    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[tall, low])[:, 0]
-    axes = above.subplots(1, 3)
+    figure = Figure(figsize=(_WIDE, whole))
+
+    def place(left: float, bottom: float, width: float, height: float) -> Axes:
+        return figure.add_axes((left / _WIDE, bottom / whole, width / _WIDE, height / whole))
+
+    axes = [place(0.1 + column * (_MAP + 0.1), low + 0.2, _MAP, tall) for column in range(3)]
     axes[0].imshow(picture, cmap="gray", vmin=0, vmax=1)
     axes[0].set_title("The image at working size, and the\nstrongest patch of each atom below", fontsize=10)
     _mark(axes[0], evidence, strong, tiles)
     for axis, (each, probability), role, text, drawn in zip(axes[1:], both, roles, sums, maps, strict=True):
         axis.imshow(drawn)
-        axis.set_title(f"{plain(each.label)} ({role}): {probability:.1%}\n{text}", fontsize=10)
-    bar = above.colorbar(ScalarMappable(Normalize(-largest, largest), EVIDENCE_COLOURS), ax=axes, shrink=0.8, pad=0.01)
+        axis.set_title(f"{fitted(each.label, _MAP, 10)}\n{role}: {probability:.1%}\n{text}", fontsize=10)
+    colours = ScalarMappable(Normalize(-largest, largest), EVIDENCE_COLOURS)
+    bar = figure.colorbar(colours, cax=place(10.95, low + 0.3, 0.15, tall - 0.2))
     bar.set_ticks([-largest, 0, largest], labels=["against", "0", "for"])
-    bar.set_label(f"share of the score per pixel, up to ±{largest:.1g}", fontsize=9)
+    bar.set_label(f"share of the score\nper pixel, up to ±{largest:.1g}", fontsize=9, labelpad=-16)
 
-    sheet = below.add_axes((0.0, 0.0, 1.0, 1.0))
-    caption = f"The {len(tiles)} atoms with the largest shares in {plain(evidence.label)}, with their patches"
+    sheet = place(0, 0, _WIDE, low)
+    caption = f"The {len(tiles)} atoms with the largest shares in {fitted(evidence.label, 4, 11)}, with their patches"
     notes = [caption] * bool(tiles) + [NETWORK_NOTE] * has_network(model)
-    sheet.text(0.25, 0.4, ". ".join(notes), fontsize=11, va="center")
+    sheet.text(0.25, 0.4, "\n".join(notes), fontsize=11, va="center")
     draw_tiles(sheet, tiles, _COLUMNS, 0.7, 1.85)
     sheet.set(xlim=(0, wide), ylim=(rows, 0))
     for axis in (*axes, sheet):
@@ -121,7 +127,8 @@ def atom_tiles(
         own = evidence[channel.name].patches_of(atom)[:_PATCHES]
         values = atom_values(channel, channel.dictionaries[0][atom])
         patches = [visible_patch(channel, pictures[shape], positions[i], int(sizes[i])) for i in own]
-        caption = f"{number}. {channel.name} {signed(share, 4)}\nlearnt from {plain(atom_class(model, channel, atom))}"
+        learnt_from = fitted(atom_class(model, channel, atom), 2, 9)
+        caption = f"{number}. {fitted(channel.name, 1.8, 9)} {signed(share, 4)}\nlearnt from {learnt_from}"
         squares = captioned(patches if values is None else [values, *patches], caption)
         tiles.append(Tile(squares, FOR if share > 0 else AGAINST))
     return tiles

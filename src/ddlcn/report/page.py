@@ -37,6 +37,7 @@ from ddlcn.report.pixels import data_uri
 from ddlcn.report.strokes import svg_paths
 
 _ATOMS = 24  # of the first layer, at most
+_MARKER = '<meta name="generator" content="ddlcn report">'  # without it, a page is not ours
 
 
 def write_report(
@@ -77,12 +78,12 @@ def write_report(
     Raises
     ------
     DDLCNError
-        If the evaluation is of other images, or the folder can't be made.
+        If the evaluation is of other images, or the folder can't be made or has an `index.html` that is no report.
     """
     if len(evaluation.truth) != len(test):
         what = f"{len(evaluation.truth)} predictions for {len(test)} images"
         raise DDLCNError(f"{what}: give the evaluation of this ImageSet")
-    page = Path(directory, "index.html")
+    page = report_page(directory)
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -125,6 +126,14 @@ def write_report(
     return page
 
 
+def report_page(directory: str | os.PathLike[str]) -> Path:
+    """Return the page that a report is written to, unless it is someone else's."""
+    page = Path(directory, "index.html")
+    if page.is_file() and _MARKER.encode() not in page.read_bytes()[:1000]:
+        raise DDLCNError(f"{str(page)!r} is no report of ddlcn; name another folder, or remove the file")
+    return page
+
+
 def _render(facts: dict[str, Any]) -> str:
     loader = PackageLoader("ddlcn.report", ".")
     environment = Environment(
@@ -143,7 +152,7 @@ def _render(facts: dict[str, Any]) -> str:
     style, script = (loader.get_source(environment, name)[0] for name in ("page.css", "page.js"))
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page = environment.get_template("page.html")
-    return page.render(facts, style=Markup(style), script=Markup(script), script_digest=digest)
+    return page.render(facts, marker=Markup(_MARKER), style=Markup(style), script=Markup(script), script_digest=digest)
 
 
 def _curve(points: Sequence[Point]) -> dict[str, Any]:

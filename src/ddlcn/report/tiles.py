@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
+from matplotlib.textpath import TextPath
 
 from ddlcn.report.strokes import strokes
 
@@ -68,6 +69,16 @@ def plain(text: Any, most: int = 28) -> str:
     """Return text for matplotlib: short, and with no sign that would start a formula."""
     text = str(text)
     return (text if len(text) <= most else f"{text[: most - 1]}…").replace("$", r"\$")
+
+
+def fitted(text: Any, inches: float, size: float) -> str:
+    """Return text for matplotlib, cut where it would be wider than this at a font size.
+
+    >>> fitted("a short name", 2, 10), fitted("WWWWWWWWWWWWWWWW", 1, 10)
+    ('a short name', 'WWWWWW…')
+    """
+    cuts = (plain(text, most) for most in range(28, 0, -1))
+    return next((cut for cut in cuts if TextPath((0, 0), cut, size=size).get_extents().width <= 72 * inches), "…")
 
 
 def signed(value: float, digits: int) -> str:

@@ -27,10 +27,17 @@ class Prediction(BaseModel):
     classes: list[Share] = Field(description="all classes, the most likely first")
 
 
-class Predictions(BaseModel):
-    """Predictions in the order of the images."""
+class Failure(BaseModel):
+    """Why an image has no prediction."""
 
-    predictions: list[Prediction]
+    name: str = Field(description="the file's name, as sent")
+    error: str = Field(description="what is wrong with the image, and what to do")
+
+
+class Predictions(BaseModel):
+    """Predictions in the order of the images, with a failure for each image that can't be used."""
+
+    predictions: list[Prediction | Failure]
 
 
 class Stroke(BaseModel):
@@ -116,7 +123,7 @@ class Allowed(BaseModel):
 
     bytes: int = Field(description="of the whole body")
     images: int = Field(description="of /api/predict")
-    pixels: int = Field(description="of all images together")
+    pixels: int = Field(description="of all images together; of JPEGs, after they are shrunk")
 
 
 class Model(BaseModel):

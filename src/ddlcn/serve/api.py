@@ -22,14 +22,14 @@ from ddlcn.serve.predictor import NotFound, Predictor, Upload
 from ddlcn.serve.workers import Workers
 
 _REASONS = {
-    400: "the body can't be parsed",
+    400: "the body can't be parsed, or has two lengths",
     401: "a token is needed",
     403: "the request comes from another site",
     404: "the model has no such class, channel or layer",
     408: "the body came too slowly",
     413: "the body is too large",
     422: "an image or a parameter can't be used",
-    503: "too many requests at once: try again after Retry-After seconds",
+    503: "too many requests at once (try again after Retry-After seconds), or the server stops",
 }
 _STATIC = {  # package, name and type of each file of the page
     "/": ("ddlcn.serve", "page.html", "text/html"),
@@ -59,7 +59,10 @@ api = APIRouter(responses={status: {"model": answers.Problem, "description": why
 async def predict(
     service: TheService, images: Annotated[list[UploadFile], File(min_length=1, description="one image or several")]
 ) -> answers.Predictions:
-    """Classify images: the most likely class of each, and calibrated probabilities of all classes."""
+    """Classify images: the most likely class of each, and calibrated probabilities of all classes.
+
+    An image that can't be used has an error in its place; if there is no other, the status is 422.
+    """
     most = service.predictor.limits.images
     if len(images) > most:
         raise DDLCNError(f"{len(images)} images; send at most {most} at once")
@@ -137,7 +140,6 @@ def create_app(
         with one_blas_thread():
             predictor.warm_up()
             yield
-        workers.stop()
 
     app = FastAPI(
         title=f"ddlcn serve: {name}",

@@ -1,8 +1,8 @@
 """The checks before the API: who may send requests, how large a body may be, how slow, and how many at once.
 
 Without a token only pages of this server may send requests, under a name of this machine: other sites that a browser
-visits can neither post here (`Origin`) nor rename themselves to 127.0.0.1 (`Host`, DNS rebinding). With a token, every
-client that has it may.
+visits can neither post here (`Origin`, `Sec-Fetch-Site`) nor rename themselves to 127.0.0.1 (`Host`, DNS rebinding).
+With a token, every client that has it may.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SECURITY = {
 
 def refusal(status: int, reason: str) -> JSONResponse:
     """Return an answer that says why a request is refused."""
-    more = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+    more = {400: {"Connection": "close"}, 401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
     return JSONResponse({"detail": reason}, status, more.get(status))
 
 
@@ -64,8 +64,12 @@ class Guard:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
 
+        started = False
+
         async def secured(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 MutableHeaders(scope=message).update(SECURITY)
             await send(message)
 
@@ -75,6 +79,8 @@ class Guard:
         body = _Body(receive, self)
         try:
             return await self.app(scope, body.receive, secured)
+        except asyncio.CancelledError:  # the server stops
+            return None if started else await refusal(503, "the server stops")(scope, receive, secured)
         finally:
             self.held -= body.size
 
@@ -82,8 +88,11 @@ class Guard:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self.token is None and not is_loopback(_name(host)):
             return refusal(403, "the Host header is not a loopback address; use the address that the server printed")
-        if origin is not None and urlsplit(origin).netloc != host:
+        site = headers.get("sec-fetch-site", "none") if scope["method"] == "POST" else "none"
+        if (origin is not None and _netloc(origin) != host) or site not in ("none", "same-origin"):
             return refusal(403, "requests from pages of other sites are refused")
+        if "content-length" in headers and "transfer-encoding" in headers:  # a proxy may see another request than we
+            return refusal(400, "send either Content-Length or Transfer-Encoding")
         if self.token is not None and scope["path"].startswith("/api/"):
             given = headers.get("authorization", "").encode()
             if not secrets.compare_digest(given, f"Bearer {self.token}".encode()):
@@ -133,3 +142,11 @@ def _name(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
+
+
+def _netloc(origin: str) -> str | None:
+    """The host and port of an Origin header."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None

@@ -314,7 +314,7 @@ try {
   const networks = [...new Set(model.channels.map(({ descriptor }) => descriptor.network).filter(Boolean))];
   $("about").textContent = [`${model.classes.length} classes`, `trained on ${model.n_train} images`, channels.join(", "), ...networks].join(" · ");
   $("network").hidden = !networks.length;
-  $("limits").textContent = `Up to ${model.limits.bytes / 2 ** 20} MB and ${Math.round(model.limits.pixels / 1e6)} million pixels each.`;
+  $("limits").textContent = `Up to ${model.limits.bytes / 2 ** 20} MB and ${Math.round(model.limits.pixels / 1e6)} million pixels each, JPEGs up to 100 million.`;
   $("version").textContent = `ddlcn ${model.version}`;
   $("learnt").append(...model.classes.map((name) => make("option", { textContent: name, value: name })));
   if (names.length > 1) $("channels").replaceChildren(...names.map((name) => choiceButton(name, () => chooseChannel(name))));

@@ -1,10 +1,9 @@
 """Predictions and explanations of uploaded images, in the API's types. Nothing here knows of HTTP."""
 
 import io
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from ddlcn.serve.limits import Limits
 
 Upload = tuple[str, bytes]  # name and content of an image, as sent
 _PATCHES = 3  # of an atom
+_LEAST_SIDE = 1500  # pixels that a JPEG keeps per side: photographs of up to 9 million pixels are not shrunk
 _SIDE = 96  # of a patch that stands for an atom, in pixels
 
 
@@ -51,6 +51,8 @@ class Predictor:
         self.name, self.limits = name, limits
         self.classes = [_text(label) for label in model.classes_]
         self.channels = {channel.name: channel for channel in atom_channels(self.model)}
+        sides = [getattr(channel.descriptor, "max_side", 0) for channel in model.encoder_.channels]
+        self._least_side = max(_LEAST_SIDE, 2 * max(sides))
 
     def warm_up(self) -> None:
         """Load the compiled kernels, so that the first request takes no longer than others."""
@@ -65,13 +67,27 @@ class Predictor:
 
     def predict(self, uploads: list[Upload]) -> answers.Predictions:
         """Classify images."""
-        found = (self._ranked(name, self.model.predict_proba([image])[0]) for name, image in self._decoded(uploads))
-        return answers.Predictions(predictions=[answers.Prediction(**fields) for fields in found])
+        found: list[answers.Prediction | answers.Failure] = []
+        pixels = 0
+        for name, content in uploads:
+            try:
+                if pixels >= self.limits.pixels:
+                    most = f"{self.limits.pixels / 10**6:g} million pixels"
+                    raise ImageError(f"{name!r} takes the request over {most}; send fewer images at once")
+                image = self._decoded(name, content)
+                pixels += image.shape[0] * image.shape[1]
+                found.append(answers.Prediction(**self._ranked(name, self.model.predict_proba([image])[0])))
+            except ImageError as error:
+                found.append(answers.Failure(name=name, error=str(error)))
+        failures = [each for each in found if isinstance(each, answers.Failure)]
+        if len(failures) == len(found):
+            raise ImageError(failures[0].error)
+        return answers.Predictions(predictions=found)
 
     def explain(self, upload: Upload, label: str | None, numbers: bool) -> answers.Explanation:
         """Say where in an image the score of a class (by default, of the most likely) comes from."""
         number = None if label is None else self._number(label)
-        [(name, image)] = self._decoded([upload])
+        name, image = upload[0], self._decoded(*upload)
         probabilities = self.model.predict_proba([image])[0]
         number = int(probabilities.argmax()) if number is None else number
         evidence = self.model.explain(image, self.model.classes_[number])
@@ -125,19 +141,12 @@ class Predictor:
                 found[depth].append(answers.UsedAtom(**_drawn(channel, atoms[k]), atom=k, used_by=used_by))
         return found
 
-    def _decoded(self, uploads: list[Upload]) -> Iterator[tuple[str, np.ndarray]]:
-        """Names and images, one at a time: RGB in bytes, or grey with all its bits."""
-        pixels = 0
-        for name, content in uploads:
-            with naming(repr(name)):
-                image = decode_file(io.BytesIO(content), max_pixels=self.limits.pixels, colour=True)
-                if not np.ptp(image, axis=2).any():
-                    image = decode_file(io.BytesIO(content), max_pixels=self.limits.pixels)
-            pixels += image.shape[0] * image.shape[1]
-            if pixels > self.limits.pixels:
-                most = f"{self.limits.pixels / 10**6:g} million pixels"
-                raise ImageError(f"{name!r} takes the request over {most}; send fewer images at once")
-            yield name, image
+    def _decoded(self, name: str, content: bytes) -> np.ndarray:
+        """An image: RGB in bytes, or grey with all its bits. A large JPEG is shrunk, but keeps what the model uses."""
+        decode = partial(decode_file, max_pixels=self.limits.pixels, least_side=self._least_side)
+        with naming(repr(name)):
+            image = decode(io.BytesIO(content), colour=True)
+            return image if np.ptp(image, axis=2).any() else decode(io.BytesIO(content))
 
     def _number(self, label: str) -> int:
         if label not in self.classes:

@@ -42,6 +42,12 @@ class TimedProtocol(H11Protocol):
         self._wait(self.limits.refused_seconds if sending else self.limits.head_seconds)
         super().on_response_complete()
 
+    def end(self) -> None:
+        """Close the connection, unless its request can still get an answer."""
+        cycle: Any = self.cycle
+        if cycle is None or cycle.response_started or self.flow.write_paused:  # idle, or its client does not read
+            self.transport.abort()
+
     def _wait(self, seconds: float | None) -> None:
         """Close the connection after this time, unless something else comes first."""
         if self._end:

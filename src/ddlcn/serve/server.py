@@ -1,5 +1,6 @@
 """Listen, answer requests, and stop cleanly."""
 
+import asyncio
 import secrets
 import socket
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from ddlcn.serve.api import create_app
 from ddlcn.serve.guard import is_loopback
 from ddlcn.serve.limits import Limits
 from ddlcn.serve.protocol import TimedProtocol
+
+_LAST_SECONDS = 2.0  # that requests have after Ctrl-C
 
 
 def serve(
@@ -57,6 +60,21 @@ def serve(
             server.run([listener])
 
 
+class _Server(uvicorn.Server):
+    """Answers what is pending on Ctrl-C with 503; uvicorn answers 500, and prints a traceback for each request."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(_LAST_SECONDS, self._end_requests)
+        await super().shutdown(sockets)
+
+    def _end_requests(self) -> None:
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, TimedProtocol):
+                connection.end()
+        for task in self.server_state.tasks:
+            task.cancel()
+
+
 def create_server(app: ASGIApp, limits: Limits = Limits()) -> uvicorn.Server:
     """Return a server that no client can block."""
     config = uvicorn.Config(
@@ -69,9 +87,9 @@ def create_server(app: ASGIApp, limits: Limits = Limits()) -> uvicorn.Server:
         proxy_headers=False,
         server_header=False,
         h11_max_incomplete_event_size=16 * 2**10,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=3,
     )
-    return uvicorn.Server(config)
+    return _Server(config)
 
 
 def _listen(host: str, port: int) -> socket.socket:
