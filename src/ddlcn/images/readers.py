@@ -1,0 +1,49 @@
+"""The readers of image files, by the first bytes of a file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from PIL import features
+from PIL.AvifImagePlugin import AvifImageFile
+from PIL.BmpImagePlugin import BmpImageFile
+from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
+from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
+from PIL.PpmImagePlugin import PpmImageFile
+from PIL.WebPImagePlugin import WebPImageFile
+
+from ddlcn.images import bombs
+
+KINDS = (
+    "replace it by a PNG, JPEG, GIF, BMP, TIFF, PPM, WebP, AVIF or JPEG 2000 image (HEIC: pip install 'ddlcn[heic]')"
+)
+
+
+def _brands(*brands: bytes) -> tuple[bytes, ...]:
+    """First bytes of files that start with a box of any usual length that names a brand."""
+    return tuple(bytes((0, 0, 0, length)) + b"ftyp" + brand for length in range(16, 256, 4) for brand in brands)
+
+
+READERS: tuple[tuple[tuple[bytes, ...], Any], ...] = (
+    ((b"\x89PNG",), PngImageFile),
+    ((b"\xff\xd8\xff",), JpegImageFile),
+    ((b"GIF8",), bombs.GifReader),
+    ((b"BM",), BmpImageFile),
+    ((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), bombs.TiffReader),
+    ((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), PpmImageFile),
+    ((b"RIFF",), WebPImageFile),
+)
+if features.check("avif"):
+    READERS += ((_brands(b"avif", b"avis"), AvifImageFile),)
+if features.check("jpg_2000"):
+    READERS += (((b"\xff\x4f\xff\x51", b"\0\0\0\x0cjP  \r\n\x87\n"), Jpeg2KImageFile),)
+with suppress(ImportError):  # the extra heic
+    from pillow_heif import HeifImageFile
+
+    class HeicImageFile(HeifImageFile):
+        def draft(self, *_: Any) -> None:
+            """Decode the image itself: a damaged one may have a good thumbnail."""
+
+    READERS += ((_brands(b"heic", b"heix", b"heim", b"heis", b"mif1"), HeicImageFile),)
