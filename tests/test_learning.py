@@ -107,8 +107,25 @@ def test_weights_are_chosen_by_dictionaries_that_did_not_see_the_fold(digits, ru
     """Each fold has dictionaries of its own; with one layer there is no grid to weigh."""
     images, labels = digits
     channels = quick_channels(sift_grid__weight="auto", sift__weight=1.0)
-    choose = Selection(labels, 0)
-    found = learning.weighted_channels(channels, None, RANGE, choose, images, 0, run)
+    choose, taught = Selection(labels, 0), []
+
+    class Recording:
+        """The run, which notes the images that teach dictionaries."""
+
+        def __getattr__(self, name):
+            return getattr(run, name)
+
+        def map(self, name, function, calls, stage):
+            if function is learning.learn_class:
+                taught.append(np.concatenate([call[0] for call in calls]))
+            return run.map(name, function, calls, stage)
+
+    found = learning.weighted_channels(channels, None, RANGE, choose, images, 0, Recording())
+    assert len(taught) == choose.folds.max() + 1 == 3
+    for fold, teachers in enumerate(taught):
+        held_out = images[choose.sample][choose.folds == fold]
+        assert len(teachers) == len(choose.sample) - len(held_out)
+        assert not (held_out[:, None] == teachers).all(axis=(2, 3)).any()
     assert [channel.name for channel in found] == ["sift", "sift_grid"]
     assert found[1].weight in (0, 0.5, 1, 2, 4)
     assert [row["candidate"] for row in choose.record] == [1, 0, 0.5, 2, 4]

@@ -57,7 +57,7 @@ INVALID |= {"channels": [[], presets.paper().channels * 2, ["sift"], presets.pap
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in INVALID for value in INVALID[name]])
 def test_invalid_parameters_are_refused_before_any_work(name, value):
-    """Nobody looks for the files."""
+    """Before the files are looked for."""
     with pytest.raises(DDLCNError, match=f"{name}=") as error:
         DDLCNClassifier(**{name: value}).fit(["no such file"] * 4, [0, 0, 1, 1])
     assert "no such file" not in str(error.value)

@@ -113,7 +113,7 @@ def test_interrupted_session_is_closed(tmp_path, n_jobs, address):
         folder = WorkFolder(work)
         with folder.in_use():
             folder.remove()
-        assert not work.exists()  # nobody locks it
+        assert not work.exists()  # no process locks it
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -51,3 +51,15 @@ def test_held_out_log_likelihood(n_classes):
     assert_allclose(found, calibrate(scores, y[:200])[1], atol=0.05)
     assert_array_equal(held_out_log_likelihood(gram_matrix(X), y, 10.0, 0, groups, weights, n_jobs=3), found)
     assert len(held_out_log_likelihood(np.eye(4), np.arange(4), 1.0, 0)) == 0  # single images
+
+
+@pytest.mark.parametrize("fold", [0, 1, 2])
+def test_gram_matrix_per_fold(fold):
+    """The images of a fold are judged by its own Gram matrix: here the only one that does not know the classes."""
+    y = np.repeat(np.arange(3), 12)
+    rows = np.random.default_rng(0).normal(size=(36, 20))
+    noise, known = (rows @ rows.T).astype(np.float32), np.equal.outer(y, y).astype(np.float32)
+    found = held_out_log_likelihood([noise if n == fold else known for n in range(3)], y, 10.0, seed=0)
+    own = folds(y, 0) == fold
+    assert found[own].mean() < found[~own].mean() - 0.1
+    assert_allclose(found[~own], found[~own][0], atol=0.02)

@@ -62,3 +62,12 @@ def test_file_is_decoded_once(tmp_path, pixels):
     assert_array_equal(image.rgb(), pixels.astype(np.float32) / 255)
     with pytest.raises(ImageError, match=r"image.png' does not exist"):
         PreparedImage(path)
+
+
+def test_key_tells_images_apart(pixels):
+    """Equal pixels have equal keys; every setting changes the key."""
+    given = {"value_range": (0.0, 2.0), "augmentation": Augmentation(flip=True), "deskewed_size": (0.2, 0.2)}
+    keys = [PreparedImage(pixels, **{name: value}).key for name, value in given.items()]
+    keys += [PreparedImage(each).key for each in (pixels, pixels[::-1], pixels[..., 0])]
+    assert len(set(keys)) == len(keys)
+    assert PreparedImage(pixels.copy()).key == PreparedImage(pixels).key

@@ -116,7 +116,7 @@ class LocalFolder:
 
 
 class RemoteFolder:
-    """A folder on a file system of fsspec. Nobody can know who else uses it, so it is never removed."""
+    """A folder on a file system of fsspec. Others may use it too, so it is never removed."""
 
     def __init__(self, path: str) -> None:
         try:

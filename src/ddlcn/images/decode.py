@@ -38,8 +38,8 @@ def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> 
     Parameters
     ----------
     source : path or array
-        A PNG, JPEG, GIF, BMP, TIFF, PPM or WebP file (first frame, turned upright by its EXIF tag), or an
-        array: 2-D grey, or 3-D with 1, 3 (RGB) or 4 (RGBA) channels last.
+        A PNG, JPEG, GIF, BMP, TIFF, PPM, WebP, AVIF or JPEG 2000 file, or HEIC with the extra `heic` (first frame,
+        turned by its EXIF tag); or an array: 2-D grey, or 3-D with 1, 3 (RGB) or 4 (RGBA) channels last.
     value_range : (low, high)
         The black and the white of arrays that are not boolean, uint8 or uint16; see :func:`value_range`.
         Pixels outside it land outside [0, 1], unclipped. Files know their own range.
