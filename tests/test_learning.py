@@ -103,11 +103,11 @@ def test_warning_if_colour_follows_the_class(digits, run):
         learning.suited_channels(best().channels, Selection(labels, 0), (0.0, 1.0), images, run)
 
 
-def test_weights_are_chosen_by_dictionaries_that_did_not_see_the_fold(digits, run):
-    """Each fold has dictionaries of its own; with one layer there is no grid to weigh."""
-    images, labels = digits
-    channels = quick_channels(sift_grid__weight="auto", sift__weight=1.0)
-    choose, taught = Selection(labels, 0), []
+def test_dictionaries_are_not_learnt_from_unseen_images(digits, run):
+    """Two thirds of the images of a class teach the dictionaries of all channels, the others none."""
+    images, y = digits
+    sift, grid = quick_channels(sift__dictionary__images_per_class="auto")
+    taught = []
 
     class Recording:
         """The run, which notes the images that teach dictionaries."""
@@ -117,31 +117,37 @@ def test_weights_are_chosen_by_dictionaries_that_did_not_see_the_fold(digits, ru
 
         def map(self, name, function, calls, stage):
             if function is learning.learn_class:
-                taught.append(np.concatenate([call[0] for call in calls]))
+                taught.extend(np.concatenate([call[0] for call in calls]))
             return run.map(name, function, calls, stage)
 
-    found = learning.weighted_channels(channels, None, RANGE, choose, images, 0, Recording())
-    assert len(taught) == choose.folds.max() + 1 == 3
-    for fold, teachers in enumerate(taught):
-        held_out = images[choose.sample][choose.folds == fold]
-        assert len(teachers) == len(choose.sample) - len(held_out)
-        assert not (held_out[:, None] == teachers).all(axis=(2, 3)).any()
-    assert [channel.name for channel in found] == ["sift", "sift_grid"]
-    assert found[1].weight in (0, 0.5, 1, 2, 4)
-    assert [row["candidate"] for row in choose.record] == [1, 0, 0.5, 2, 4]
-    one_layer = [channels[0].with_params(dictionary__deeper_atoms=()), channels[1]]
-    (alone,) = learning.weighted_channels(one_layer, None, RANGE, Selection(labels, 0), images, 0, run)
-    assert (alone.name, alone.weight) == ("sift", 1.0)
+    learning.learn_encoder([sift, grid, replace(sift, name="other")], None, RANGE, images, y, 0, Recording())
+    unseen = learning.unseen_images([sift, grid], y, 0)
+    assert_array_equal(np.bincount(y[unseen]), np.bincount(y) - np.round(np.bincount(y) * 2 / 3).astype(int))
+    seen = [any(np.array_equal(image, other) for other in taught) for image in images]
+    assert_array_equal(unseen, np.logical_not(seen))
+    every = sift.with_params(dictionary__images_per_class=None)
+    assert not learning.unseen_images([sift, every], y, 0).any()
 
 
-def test_channel_of_weight_zero_is_not_learnt(digits, run):
-    sift, grid = quick_channels()
-    other = replace(sift, name="other", weight=0.0)
-    encoder = learning.learn_encoder([sift, grid, other], None, RANGE, *digits, 0, run)
-    assert [channel.name for channel in encoder.channels] == ["sift", "sift_grid"]
-    only_grid = learning.learn_encoder([replace(sift, weight=0.0), grid], None, RANGE, *digits, 0, run)
-    assert [channel.name for channel in only_grid.channels] == ["sift_grid"]
-    assert_array_equal(only_grid["sift_grid"].dictionaries[0], encoder["sift_grid"].dictionaries[0])
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (2.0, 0.5), (0.0, 1.0)])
+def test_rows_by_other_weights(digits, run, weights):
+    """Rows that get other weights are those of an encoder with these weights."""
+    images, y = digits
+    encoder = learning.learn_encoder(
+        quick_channels(sift__weight=1.0, sift_grid__weight=1.0), None, RANGE, *digits, 0, run
+    )
+
+    class Chosen(Selection):
+        """A selection that has these weights."""
+
+        def weights(self, channels, grams):
+            """Two Gram matrices of unit length."""
+            assert_allclose([np.diagonal(gram) for gram in grams()], 1, rtol=1e-5)
+            return list(weights)
+
+    found, rows = learning.weighted(encoder, learning.encoded(encoder, images, run), Chosen(y, 0), run)
+    assert found.weights == tuple(weight for weight in weights if weight)
+    assert_allclose(rows.toarray(), found.transform(images).toarray(), rtol=1e-5)
 
 
 # ------------------------------------------------------------------------------------------------- features

@@ -159,14 +159,15 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         data = training_data.check(checked, X, y, sample_weight)
         images, classes, y = data.images, data.classes, data.y
         with session(self.work_folder, self.n_jobs, self.verbose) as run, maps_reused():
-            choose, levels = Selection(y, seed, self.n_jobs), value_range(images)
+            unseen, levels = learning.unseen_images(settings.channels, y, seed), value_range(images)
+            choose = Selection(y, seed, unseen, self.n_jobs)
             channels = learning.suited_channels(settings.channels, choose, levels, images, run)
             deskew = learning.choose_deskew(settings.deskew, choose, channels[0], levels, images, run)
-            channels = learning.weighted_channels(channels, deskew, levels, choose, images, seed, run)
             encoder = learning.learn_encoder(channels, deskew, levels, images, y, seed, run)
             rows = learning.encoded(encoder, images, run)
+            encoder, rows = learning.weighted(encoder, rows, choose, run)
             policy, rows, groups = learning.augmented(settings.augmentation, encoder, images, rows, choose, run)
-            svm = training_data.train(self._svm(settings.C, seed), data.rows(rows, groups), run)
+            svm = training_data.train(self._svm(settings.C, seed), data.rows(rows, groups, choose.unseen), run)
         choose.record_C(svm.C_, svm.selection_)
         kept = {key: value for key, value in vars(self).items() if not key.endswith("_in_")}
         self.__dict__ = kept | {key: value for key, value in vars(checked).items() if key.endswith("_in_")}

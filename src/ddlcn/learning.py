@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from sklearn.base import clone
 
 from ddlcn.channel import Channel
@@ -30,7 +30,7 @@ from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn.selection import POLICIES, Selection
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
-_FEW_DESCRIPTORS = 2500  # per class, to compare weights of channels with
+_ROWS_AT_ONCE = 4096  # that get other weights
 _COLOR_SAMPLE = 100  # images that are examined for colour, but at least three of each class
 _SEVERAL = 3  # images of a class that tell whether it is grey
 _COLORED = 0.1  # share of images with colour from which on colour is described
@@ -99,52 +99,6 @@ def suited_channels(
     return tuple(c for c in channels if share >= _COLORED or not getattr(c.descriptor, "needs_color", False))
 
 
-def weighted_channels(
-    channels: Sequence[Channel],
-    deskew: Size | None,
-    value_range: Range,
-    choose: Selection,
-    images: Images,
-    seed: int,
-    run: Any,
-) -> tuple[Channel, ...]:
-    """The channels with their weights, chosen on images that did not teach the dictionaries which encode them."""
-    n_classes = int(choose.y.max()) + 1
-    channels = [_resolved(channel, n_classes) for channel in _with_sources(channels)]
-    cheap = [_cheaper(channel) for channel in channels]
-    sample, y = take(images, choose.sample), np.unique(choose.y[choose.sample], return_inverse=True)[1]
-
-    def grams() -> list[list[np.ndarray]]:
-        folds = []
-        for fold in range(choose.folds.max() + 1):
-            taught = np.flatnonzero(choose.folds != fold)
-            encoder = learn_encoder(cheap, deskew, value_range, take(sample, taught), y[taught], seed, run)
-            folds.append([replace(channel, name=f"{channel.name} {fold}") for channel in encoder.channels])
-        every = tuple(chain(*folds))  # side by side, so that images are described once
-        encoder = ImageEncoder(every, (1.0,) * len(every), value_range, deskew)
-        rows = run.assemble(encode(encoder, sample, run, stage="Weights"), encoder.n_features)
-        found = [len(every) * gram_matrix(rows[:, own], run.n_jobs) for own in encoder.slices]
-        return [found[at : at + len(channels)] for at in range(0, len(found), len(channels))]
-
-    with run.time("weights"):
-        weights = choose.weights(channels, grams)
-    return tuple(replace(channel, weight=weight) for channel, weight in zip(channels, weights, strict=True))
-
-
-def _resolved(channel: Channel, n_classes: int) -> Channel:
-    how = channel.dictionary
-    return replace(channel, dictionary=how.resolved(n_classes)) if isinstance(how, DictionaryLearning) else channel
-
-
-def _cheaper(channel: Channel) -> Channel:
-    """The channel with a dictionary that is learnt on fewer descriptors, to compare weights with."""
-    how = channel.dictionary
-    if not isinstance(how, DictionaryLearning):
-        return replace(channel, weight=1.0)
-    few = clone(how).set_params(max_descriptors=min(how.max_descriptors, _FEW_DESCRIPTORS))
-    return replace(channel, dictionary=few, weight=1.0)
-
-
 def learn_encoder(
     channels: Sequence[Channel],
     deskew: Size | None,
@@ -154,16 +108,14 @@ def learn_encoder(
     seed: int,
     run: Any,
 ) -> ImageEncoder:
-    """Learn the dictionaries of all channels of weight above zero (Eqs. 2 to 4); a weight that is free is 1.
+    """Learn the dictionaries of all channels (Eqs. 2 to 4); a weight that is free is 1.
 
     A channel that uses the deeper dictionaries of another is left out if there are none.
     """
-    used = [channel for channel in _with_sources(channels) if channel.weight]
-    names = {channel.name for channel in used} | {channel.dictionary for channel in used}
-    learnt: dict[str, Channel] = {}
+    used, learnt = _with_sources(channels), dict[str, Channel]()
     with run.time("dictionaries"):
-        for channel in channels:
-            if channel.name in names and isinstance(channel.dictionary, DictionaryLearning):
+        for channel in used:
+            if isinstance(channel.dictionary, DictionaryLearning):
                 learnt[channel.name] = _learnt(channel, deskew, value_range, images, y, seed, run)
     found = tuple(
         channel.learnt(learnt[channel.dictionary].dictionaries[1:])
@@ -180,12 +132,12 @@ def _learnt(
 ) -> Channel:
     """A channel with V, a dictionary per class side by side, the deeper ones, and its projection."""
     n_classes, projection = int(y.max()) + 1, tuple[np.ndarray, ...]()
-    dictionary: Any = _resolved(channel, n_classes).dictionary
+    dictionary: Any = channel.dictionary
+    dictionary = dictionary.resolved(n_classes)
     first = clone(dictionary).set_params(images_per_class=None, deeper_atoms=())  # equal tasks have equal keys
-    calls, seeds = [], [int(own) for own in class_seeds(seed, n_classes)]
-    for c, own in enumerate(seeds):
-        drawn = np.random.RandomState(own).permutation(np.flatnonzero(y == c))[: dictionary.images_per_class]
-        calls.append((take(images, np.sort(drawn)), channel.descriptor, value_range, deskew, first))
+    seeds = [int(own) for own in class_seeds(seed, n_classes)]
+    teaching = _teaching_images(dictionary, y, seed)
+    calls = [(take(images, rows), channel.descriptor, value_range, deskew, first) for rows in teaching]
     if dictionary.n_components is None:
         seeded = [(*call, own) for call, own in zip(calls, seeds, strict=True)]
         learnt = run.map("dictionary", learn_class, seeded, "Dictionaries")
@@ -198,6 +150,25 @@ def _learnt(
     dictionaries = dictionary.learn_deeper(np.concatenate(list(learnt)), seed)
     atom_classes = np.repeat(np.arange(n_classes, dtype=np.int32), dictionary.atoms_per_class)
     return replace(channel, dictionary=dictionary, projection=projection).learnt(dictionaries, atom_classes)
+
+
+def _teaching_images(dictionary: DictionaryLearning, y: np.ndarray, seed: int) -> list[np.ndarray]:
+    """The images of each class that its dictionary is learnt from; those of channels overlap as far as they can."""
+    found, n_classes = [], int(y.max()) + 1
+    for c, own in enumerate(class_seeds(seed, n_classes)):
+        rows = np.random.RandomState(own).permutation(np.flatnonzero(y == c))
+        found.append(np.sort(rows[: dictionary.n_images(len(rows))]))
+    return found
+
+
+def unseen_images(channels: Sequence[Channel], y: np.ndarray, seed: int) -> np.ndarray:
+    """For each image, whether no dictionary is learnt from it."""
+    unseen = np.ones(len(y), np.bool_)
+    for channel in channels:
+        if isinstance(channel.dictionary, DictionaryLearning):
+            dictionary = channel.dictionary.resolved(int(y.max()) + 1)
+            unseen[np.concatenate(_teaching_images(dictionary, y, seed))] = False
+    return unseen
 
 
 def _with_sources(channels: Sequence[Channel]) -> list[Channel]:
@@ -228,6 +199,30 @@ def encoded(encoder: ImageEncoder, images: Images, run: Any) -> csr_array:
     """The rows of all images."""
     with run.time("encoding"):
         return run.assemble(encode(encoder, images, run), encoder.n_features)
+
+
+def channel_grams(encoder: ImageEncoder, rows: csr_array, run: Any) -> list[np.ndarray]:
+    """Gram matrices of the blocks of each channel, of unit length."""
+    parts = zip(encoder.slices, encoder.scales, strict=True)
+    return [gram_matrix(rows[:, own], run.n_jobs) / np.float32(scale**2) for own, scale in parts]
+
+
+def weighted(encoder: ImageEncoder, rows: csr_array, choose: Selection, run: Any) -> tuple[ImageEncoder, csr_array]:
+    """The encoder with chosen weights of channels, without those of weight zero; and rows by it."""
+    with run.time("weights"):
+        weights = choose.weights(encoder.channels, lambda: channel_grams(encoder, rows[choose.sample], run))
+        if tuple(weights) == encoder.weights:
+            return encoder, rows
+        kept = np.flatnonzero(weights)
+        channels = tuple(encoder.channels[n] for n in kept)
+        found = replace(encoder, channels=channels, weights=tuple(weights[n] for n in kept))
+        blocks = [
+            (encoder.slices[n], np.float32(s / encoder.scales[n])) for n, s in zip(kept, found.scales, strict=True)
+        ]
+        starts = range(0, rows.shape[0], _ROWS_AT_ONCE)
+        parts = (rows[at : at + _ROWS_AT_ONCE] for at in starts)
+        scaled = (hstack([part[:, own] * factor for own, factor in blocks], format="csr") for part in parts)
+        return found, run.assemble(scaled, found.n_features)
 
 
 def choose_deskew(

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, vstack
 from ddlcn.channel import Channel
 from ddlcn.linear.gram import gram_matrix
 from ddlcn.linear.svm import C_DEFAULT
-from ddlcn.linear.validation import folds, held_out_log_likelihood
+from ddlcn.linear.validation import held_out_log_likelihood
 from ddlcn.preprocessing.augmentation import Augmentation, copies
 
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
@@ -38,6 +38,9 @@ class Selection:
         The classes of all training images, from 0.
     seed : int
         Draws the sample and its folds, which are the same for all comparisons.
+    unseen : array of bool, optional
+        The images that no dictionary is learnt from: only these are held out where dictionaries encode them. All
+        others may be if there are none.
     n_jobs : int or None
         Threads.
 
@@ -45,8 +48,6 @@ class Selection:
     ----------
     sample : array of int
         Rows of the images that candidates are compared on, in rising order.
-    folds : array of int
-        The fold of each of them; −1 if it always trains.
     record : list of dict
         setting, candidate, mean_gain, standard_error, chosen, reason.
 
@@ -59,10 +60,10 @@ class Selection:
     [(1, False), (10, True)]
     """
 
-    def __init__(self, y: np.ndarray, seed: int, n_jobs: int | None = None) -> None:
+    def __init__(self, y: np.ndarray, seed: int, unseen: np.ndarray | None = None, n_jobs: int | None = None) -> None:
         self.y, self.seed, self.n_jobs = y, seed, n_jobs
+        self.unseen = unseen if unseen is not None and unseen.any() else np.ones(len(y), np.bool_)
         self.sample = _sample(y, seed)
-        self.folds = folds(y[self.sample], seed)
         self.record: list[dict[str, Any]] = []
 
     def fixed(self, setting: str, value: Any, reason: str) -> Any:
@@ -112,26 +113,23 @@ class Selection:
         """Whether images of the sample are better deskewed to a size; `encode` gives their rows."""
         if size is None:
             return self.fixed("deskew", None, "the images have no foreground on a uniform background")
-        chosen = self.choose("deskew", [False, True], lambda on: self._log_likelihoods([encode(size if on else None)]))
+        every = np.ones(len(self.sample), np.bool_)  # may be held out: nothing is learnt from images
+        chosen = self.choose(
+            "deskew", [False, True], lambda on: self._log_likelihoods([encode(size if on else None)], every)
+        )
         return size if chosen else None
 
-    def weights(self, channels: Sequence[Channel], grams: Callable[[], list[list[np.ndarray]]]) -> list[float]:
-        """The weights of channels, one after another.
-
-        `grams` gives, for each of `folds`, the Gram matrices of the sample by channels that were learnt without it.
-        """
+    def weights(self, channels: Sequence[Channel], grams: Callable[[], list[np.ndarray]]) -> list[float]:
+        """The weights of channels, one after another; `grams` gives the Gram matrix of the sample by each."""
         found = [1.0 if channel.weight == "auto" else float(channel.weight) for channel in channels]
         free = [n for n, channel in enumerate(channels) if channel.weight == "auto"]
         if len(channels) == 1 or not free:
             return found
-        if not self.folds.max(initial=-1) > 0:
-            reason = "default, because no image can be held out"
-            return [self.fixed(f"weight of {c.name}", w, reason) for c, w in zip(channels, found, strict=True)]
-        by_fold = grams()
+        by_channel = grams()
 
         def log_likelihoods(weights: Sequence[float]) -> np.ndarray:
             squares = np.square(weights, dtype=np.float32)
-            return self._held_out([np.tensordot(squares / squares.sum(), own, 1) for own in by_fold])
+            return self._held_out(np.tensordot(squares / squares.sum(), by_channel, 1))
 
         for n in free:
             before, after, name = found[:n], found[n + 1 :], channels[n].name
@@ -174,15 +172,15 @@ class Selection:
             gain = row["log_likelihood"] - default
             self.record.append(_row("C", row["candidate"], gain, None, row["chosen"], "by held-out log-likelihood"))
 
-    def _log_likelihoods(self, parts: Iterable[csr_array]) -> np.ndarray:
-        return self._held_out(gram_matrix(vstack(list(parts), format="csr"), self.n_jobs))
+    def _log_likelihoods(self, parts: Iterable[csr_array], unseen: np.ndarray | None = None) -> np.ndarray:
+        return self._held_out(gram_matrix(vstack(list(parts), format="csr"), self.n_jobs), unseen)
 
-    def _held_out(self, gram: np.ndarray | list[np.ndarray]) -> np.ndarray:
+    def _held_out(self, gram: np.ndarray, unseen: np.ndarray | None = None) -> np.ndarray:
         """Log-likelihoods by the Gram matrix of the sample's rows, then of augmented copies of each in turn."""
         y = np.unique(self.y[self.sample], return_inverse=True)[1]
-        repeats = len(gram if isinstance(gram, np.ndarray) else gram[0]) // len(y)
-        groups = np.tile(np.arange(len(y)), repeats)
-        return held_out_log_likelihood(gram, y[groups], C_DEFAULT, self.seed, groups=groups, n_jobs=self.n_jobs)
+        groups = np.tile(np.arange(len(y)), len(gram) // len(y))
+        unseen = (self.unseen[self.sample] if unseen is None else unseen)[groups]
+        return held_out_log_likelihood(gram, y[groups], C_DEFAULT, self.seed, groups, None, unseen, self.n_jobs)
 
 
 def _composed(function: Callable[[Any], np.ndarray], values: dict[Any, Any]) -> Callable[[Any], np.ndarray]:

@@ -30,6 +30,7 @@ class TrainingRows(NamedTuple):
     labels: np.ndarray
     weights: np.ndarray
     groups: np.ndarray  # an image and its augmented copies
+    unseen: np.ndarray  # rows that may be held out: no dictionary is learnt from their images
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class TrainingData:
         """The number of each image's class."""
         return np.unique(self.labels, return_inverse=True)[1]
 
-    def rows(self, features: csr_array, groups: np.ndarray) -> TrainingRows:
+    def rows(self, features: csr_array, groups: np.ndarray, unseen: np.ndarray) -> TrainingRows:
         """Return rows of these images and of augmented copies; `groups` has the image of each."""
-        return TrainingRows(features, self.labels[groups], self.sample_weight[groups], groups)
+        return TrainingRows(features, self.labels[groups], self.sample_weight[groups], groups, unseen[groups])
 
 
 def check(
@@ -116,8 +117,8 @@ def train(svm: LinearSVM, rows: TrainingRows, run: Any) -> LinearSVM:
     for part, at in enumerate(starts):
         run.save(f"{name}-{part}", features[at : at + _ROWS_AT_ONCE])
     targets = np.searchsorted(svm.classes_, rows.labels)
-    facts = {"targets": targets, "weights": rows.weights, "groups": rows.groups, "parts": np.array([len(starts)])}
-    run.save(name, facts)
+    facts = {"targets": targets, "weights": rows.weights, "groups": rows.groups, "unseen": rows.unseen}
+    run.save(name, facts | {"parts": np.array([len(starts)])})
     return svm
 
 
@@ -127,7 +128,8 @@ def recall(run: Any, svm: LinearSVM) -> TrainingRows:
     facts = run.read(name)
     parts = (run.read(f"{name}-{part}") for part in range(int(facts["parts"][0])))
     features = run.assemble(parts, svm.n_features_in_)
-    return TrainingRows(features, svm.classes_[facts["targets"]], facts["weights"], facts["groups"])
+    labels = svm.classes_[facts["targets"]]
+    return TrainingRows(features, labels, facts["weights"], facts["groups"], facts["unseen"])
 
 
 def joined(model: Any, data: TrainingData, run: Any) -> TrainingRows:
@@ -136,12 +138,13 @@ def joined(model: Any, data: TrainingData, run: Any) -> TrainingRows:
     features = learning.encoded(encoder, data.images, run)
     total = model.n_train_ + len(data.labels)
     _, features, groups = learning.augmented(model.augmentation_, encoder, data.images, features, choose, run, total)
-    new, n_old = data.rows(features, groups), len(old.groups)
+    new, n_old = data.rows(features, groups, np.ones(len(data.labels), np.bool_)), len(old.groups)
     return TrainingRows(
         run.assemble([old.features, new.features], encoder.n_features),
         np.concatenate([old.labels, new.labels]),
         np.concatenate([old.weights, new.weights]),
         np.concatenate([old.groups, n_old + new.groups]),
+        np.concatenate([old.unseen, new.unseen]),
     )
 
 

@@ -25,6 +25,7 @@ from ddlcn.rules import AUTO, COUNT, NOTHING, list_of, number, whole
 
 _ENOUGH = 50  # samples per atom
 _LEAST_AUTO, _TOTAL_AUTO = 15, 1024  # atoms per class at least, and atoms in all
+_TEACHING = 2 / 3  # of the images of a class, by "auto"
 _ATOMS = whole(1, 1 << 16)
 _BEYOND = 0.8  # of a step, added to it: two thirds of the passes to an objective no worse
 
@@ -119,8 +120,8 @@ class DictionaryLearning(Part):
     Parameters
     ----------
     images_per_class : int, None or "auto"
-        p, the training images per class that its dictionary is learnt from; None is all of them ("A"), "auto"
-        is as many as atoms, but at least 15. A class with fewer gives all that it has.
+        p, the training images per class that its dictionary is learnt from; None is all of them ("A"). "auto" is two
+        thirds of them, at most as many as atoms or 15: the others are held out to choose and calibrate with.
     atoms_per_class : int or "auto"
         q, the atoms per class of the first dictionary; "auto" is 1,024 / number of classes, but at least 15.
     deeper_atoms : tuple of int
@@ -134,8 +135,9 @@ class DictionaryLearning(Part):
 
     Examples
     --------
-    >>> DictionaryLearning().resolved(n_classes=10)
-    DictionaryLearning(atoms_per_class=103, images_per_class=103)
+    >>> dictionary = DictionaryLearning().resolved(n_classes=10)
+    >>> dictionary.atoms_per_class, dictionary.n_images(20), dictionary.n_images(1000)
+    (103, 13, 103)
     """
 
     role, later = "dictionary", ("n_components",)
@@ -165,7 +167,7 @@ class DictionaryLearning(Part):
         self.n_components = n_components
 
     def resolved(self, n_classes: int) -> DictionaryLearning:
-        """Return a copy with numbers in place of "auto".
+        """Return a copy with a number of atoms in place of "auto".
 
         Parameters
         ----------
@@ -177,8 +179,24 @@ class DictionaryLearning(Part):
         """
         self.check()
         q = max(_LEAST_AUTO, ceil(_TOTAL_AUTO / n_classes)) if self.atoms_per_class == "auto" else self.atoms_per_class
-        p = max(_LEAST_AUTO, q) if self.images_per_class == "auto" else self.images_per_class
-        return clone(self).set_params(images_per_class=p, atoms_per_class=q)
+        return clone(self).set_params(atoms_per_class=q)
+
+    def n_images(self, available: int) -> int:
+        """Return the number of images that teach the dictionary of a class.
+
+        Parameters
+        ----------
+        available : int
+            Training images of the class.
+
+        Returns
+        -------
+        int
+        """
+        if isinstance(self.images_per_class, str):
+            assert not isinstance(self.atoms_per_class, str)  # resolved
+            return min(max(1, round(available * _TEACHING)), max(_LEAST_AUTO, self.atoms_per_class))
+        return min(available, self.images_per_class or available)
 
     def sample(self, descriptors: list[np.ndarray]) -> np.ndarray:
         """Draw at most `max_descriptors` of the descriptors of some images, evenly."""

@@ -6,7 +6,7 @@ The problem is LIBLINEAR's default (squared hinge, L2 penalty on weights and bia
 import warnings
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,13 @@ from ddlcn.linear.dual import Problem
 C_GRID, C_DEFAULT = (0.1, 1.0, 10.0, 100.0), 10.0
 _LARGEST_GRAM = 10_000  # rows; 400 MB
 _FEW = 4  # rows for each entry in one of them, up to which the Gram matrix is the faster way
+
+
+class HeldOut(NamedTuple):
+    """Scores of rows by SVMs that were trained without them and their augmented copies."""
+
+    rows: np.ndarray  # their numbers, in rising order
+    scores: np.ndarray  # (n_rows, n_classes)
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -64,6 +71,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     duality_gap_ : array of shape (n_classes,)
         Relative duality gaps of the solutions.
     n_features_in_ : int
+    held_out_ : HeldOut
+        Numbers and scores of the held-out rows, by SVMs with the C that was chosen.
     selection_ : list of dict
         `{setting, candidate, log_likelihood, chosen}` for each C that was tried; empty if C was given or nothing could
         be held out.
@@ -93,7 +102,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        unseen: ArrayLike | None = None,
+    ) -> Self:
         """Train on rows and their labels.
 
         Parameters
@@ -106,6 +122,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         groups : array of int, optional
             For each row, the number of the row that it is an augmented copy of; its own number for originals. Copies
             are not held out, and do not train where their original is held out.
+        unseen : array of bool, optional
+            Rows that may be held out, because the features were learnt without them; all by default.
 
         Returns
         -------
@@ -122,6 +140,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         classes, targets = np.unique(y, return_inverse=True)
         weights = self._weights(sample_weight, y)
         groups = _checked_groups(groups, targets)
+        may_be_held_out = np.ones(len(y), np.bool_) if unseen is None else np.asarray(unseen, np.bool_)
         trained = classes[np.unique(targets[weights > 0])].tolist()
         if not trained:
             raise DDLCNError("all sample weights are zero: give some rows a weight above zero")
@@ -132,7 +151,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         rows, every = validation.rows_to_use(targets, groups, weights, seed), np.arange(len(targets))
         with one_blas_thread():
             problem = make(rows)
-            C, scale, selection = self._choose(problem, groups if len(rows) == len(every) else every[: len(rows)])
+            own = groups if len(rows) == len(every) else every[: len(rows)]
+            C, scale, selection, held_out = self._choose(problem, own, may_be_held_out[rows])
             if len(rows) < len(every):
                 problem = make(every)
             coef, intercept, gaps = problem.solve(C, self.tol)
@@ -144,6 +164,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             remedy = "scale the rows to unit length, or lower C"
             warnings.warn(message + remedy, ConvergenceWarning, stacklevel=2)
         self.classes_, self.C_, self.scale_, self.selection_ = classes, C, scale, selection
+        self.held_out_ = HeldOut(rows[held_out.rows], held_out.scores)
         self.coef_, self.intercept_, self.duality_gap_ = coef.T, intercept, gaps
         return self
 
@@ -246,13 +267,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             solver = partial(sparse.solve, own, squared_norms(own.indptr, own.data))
         return Problem(solver, y[rows], y.max() + 1, weights[rows], seed, self.n_jobs)
 
-    def _choose(self, problem: Problem, groups: np.ndarray) -> tuple[float, float, list[dict[str, Any]]]:
-        """The C with the best log-likelihood of held-out rows, the scale of its scores, and what was tried."""
+    def _choose(
+        self, problem: Problem, groups: np.ndarray, unseen: np.ndarray
+    ) -> tuple[float, float, list[dict[str, Any]], HeldOut]:
+        """The C with the best log-likelihood of held-out rows, the scale of its scores, what was tried, and scores."""
         auto = self.C == "auto"
         grid = C_GRID if auto else (float(self.C),)
-        folds, held_out = validation.split(problem.y, groups, problem.weights, problem.seed)
+        folds, held_out = validation.split(problem.y, groups, problem.weights, problem.seed, unseen)
         if not len(held_out):
-            return (C_DEFAULT if auto else grid[0]), 1.0, []
+            return (C_DEFAULT if auto else grid[0]), 1.0, [], HeldOut(held_out, np.empty((0, problem.n_classes)))
         tol = max(self.tol, validation.TOLERANCE)
         found = validation.held_out_scores(problem, folds, held_out, grid, tol)
         scales, likelihoods = zip(*(calibrate(scores, problem.y[held_out]) for scores in found), strict=True)
@@ -262,7 +285,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             {"setting": "C", "candidate": C, "log_likelihood": mean, "chosen": i == best}
             for i, (C, mean) in enumerate(zip(grid, means, strict=True))
         ]
-        return grid[best], scales[best], tried if auto else []
+        return grid[best], scales[best], tried if auto else [], HeldOut(held_out, found[best])
 
 
 def _checked_groups(groups: ArrayLike | None, y: np.ndarray) -> np.ndarray:

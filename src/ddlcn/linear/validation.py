@@ -73,11 +73,16 @@ def rows_to_use(y: np.ndarray, groups: np.ndarray, weights: np.ndarray, seed: in
     return originals[draw(y[originals], _SAMPLE, seed)]
 
 
-def split(y: np.ndarray, groups: np.ndarray, weights: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Fold of each row, −1 if it always trains; and the numbers of the rows to be held out, 1,000 at most."""
+def split(
+    y: np.ndarray, groups: np.ndarray, weights: np.ndarray, seed: int, unseen: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fold of each row, −1 if it always trains; and the numbers of the rows to be held out, 1,000 at most.
+
+    `unseen` rows, all by default, are those that may be held out: the features were learnt without them.
+    """
     originals = np.flatnonzero((groups == np.arange(len(y))) & (weights > 0))
     own = folds(y[originals], seed)
-    candidates = np.flatnonzero(own >= 0)
+    candidates = np.flatnonzero((own >= 0) & (True if unseen is None else unseen[originals]))
     chosen = candidates[draw(y[originals][candidates], MOST_HELD_OUT, seed)]
     found, held_out = np.full(len(y), -1), originals[chosen]
     found[held_out] = own[chosen]
@@ -121,20 +126,21 @@ def held_out_scores(
 
 
 def held_out_log_likelihood(
-    gram: np.ndarray | Sequence[np.ndarray],
+    gram: np.ndarray,
     y: np.ndarray,
     C: float,
     seed: int,
     groups: np.ndarray | None = None,
     sample_weight: np.ndarray | None = None,
+    unseen: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
     """Log-probabilities of held-out originals, calibrated, by SVMs trained without their fold.
 
     Parameters
     ----------
-    gram : array of shape (n_rows, n_rows), or a sequence of them
-        X Xᵀ; or one for each fold, by features that were learnt without it.
+    gram : array of shape (n_rows, n_rows)
+        X Xᵀ.
     y : array of shape (n_rows,)
         Labels.
     C : float
@@ -144,6 +150,8 @@ def held_out_log_likelihood(
         For each row, the number of the row that it is an augmented copy of; its own number for originals.
     sample_weight : array of shape (n_rows,), optional
         Rows of weight 0 neither train nor are held out.
+    unseen : array of bool, optional
+        Rows that may be held out, because the features were learnt without them; all by default.
     n_jobs : int or None
         Threads; the result does not depend on it.
 
@@ -155,15 +163,10 @@ def held_out_log_likelihood(
     classes, y = np.unique(y, return_inverse=True)
     groups = np.arange(len(y)) if groups is None else groups
     weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    fold_of, held_out = split(y, groups, weights, seed)
+    fold_of, held_out = split(y, groups, weights, seed, unseen)
     if not len(held_out) or len(classes) < 2:
         return np.empty(0)
-    n_folds, scores = fold_of.max() + 1, np.empty((len(held_out), len(classes)))
-    grams = [gram] * n_folds if isinstance(gram, np.ndarray) else gram
     with one_blas_thread():
-        for fold, own in enumerate(grams):
-            problem = Problem(partial(solve, own), y, len(classes), weights, seed, n_jobs)
-            judged = fold_of[held_out] == fold
-            only = np.where(fold_of == fold, 0, -1)
-            [scores[judged]] = held_out_scores(problem, only, held_out[judged], (C,), TOLERANCE)
+        problem = Problem(partial(solve, gram), y, len(classes), weights, seed, n_jobs)
+        [scores] = held_out_scores(problem, fold_of, held_out, (C,), TOLERANCE)
     return calibrate(scores, y[held_out])[1]

@@ -105,13 +105,13 @@ class MNISTRecipe(ClassifierMixin, BaseEstimator):
 
     def _encoder(self, images: Sequence[Any], y: np.ndarray, run: Run) -> tuple[ImageEncoder, list[Any]]:
         """An encoder of `sift` and `sift_grid`, and the weights that held-out images choose."""
-        p, q = self.images_per_class, self.atoms_per_class
+        p, q, seed = self.images_per_class, self.atoms_per_class, self.random_state
         channels, grey = presets.best(images_per_class=p, atoms_per_class=q).channels[:2], value_range(images)
-        choose = Selection(y, self.random_state, self.n_jobs)
+        choose = Selection(y, seed, learning.unseen_images(channels, y, seed), self.n_jobs)
         size = learning.choose_deskew(True, choose, channels[0], grey, images, run)
-        weighted = learning.weighted_channels(channels, size, grey, choose, images, self.random_state, run)
-        weights = [channel.weight for channel in weighted]
-        return learning.learn_encoder(channels, size, grey, images, y, self.random_state, run), weights
+        encoder = learning.learn_encoder(channels, size, grey, images, y, seed, run)
+        rows = learning.encoded(encoder, take(images, choose.sample), run)
+        return encoder, choose.weights(encoder.channels, lambda: learning.channel_grams(encoder, rows, run))
 
     def _hard(self, encoder: ImageEncoder, images: Sequence[Any], y: np.ndarray, run: Run) -> np.ndarray:
         """Rows of the images with the least margins."""
