@@ -15,17 +15,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn import learning, training_data
 from ddlcn.channel import Channel, nested_params, with_nested_params
+from ddlcn.conformal import ConformalMixin
 from ddlcn.descriptors.backbone import maps_reused
 from ddlcn.evidence import Evidence, explain
 from ddlcn.execution import session
 from ddlcn.images import as_images, value_range
-from ddlcn.linear.svm import LinearSVM
+from ddlcn.linear.svm import HeldOut, LinearSVM
 from ddlcn.persistence import model_file
 from ddlcn.presets import settings_of
 from ddlcn.selection import Selection
 
 
-class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
+class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Deep Micro-Dictionary Learning and Coding Network, for images of any sizes: paths, 2-D or 3-D arrays.
 
     Parameters
@@ -35,7 +36,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     channels : list of Channel, optional
         Replaces the preset's channels; `images_per_class`, `atoms_per_class` and `deeper_atoms` are theirs then.
     images_per_class, atoms_per_class : int or "auto"
-        p, the training images per class that its dictionary is learnt from (None is all), and q, its atoms.
+        p, the training images per class that its dictionary is learnt from (None is all), and q, its atoms. Images
+        that teach no dictionary choose settings and calibrate answers; "auto" leaves a third of each class for that.
     deeper_atoms : tuple of int
         s2, …, sn, the atoms of each deeper dictionary; () is one layer.
     deskew : bool or "auto"
@@ -71,6 +73,10 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
     svm_ : LinearSVM
     selection_ : list of dict
         What was chosen on held-out training images: setting, candidate, mean_gain, standard_error, chosen, reason.
+    calibration_ : Conformal or None
+        What `novelty`, `is_unknown` and `predict_set` rest on; None if all images taught dictionaries.
+    held_out_ : HeldOut or None
+        Scores of held-out training images, by the caller's row numbers; None after `extend` and `load`.
     augmentation_ : str
         The policy of augmentation that was used.
     n_train_ : int
@@ -167,11 +173,14 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             rows = learning.encoded(encoder, images, run)
             encoder, rows = learning.weighted(encoder, rows, choose, run)
             policy, rows, groups = learning.augmented(settings.augmentation, encoder, images, rows, choose, run)
-            svm = training_data.train(self._svm(settings.C, seed), data.rows(rows, groups, choose.unseen), run)
+            features = data.rows(rows, groups, choose.unseen)
+            svm = training_data.train(self._svm(settings.C, seed), features, run)
         choose.record_C(svm.C_, svm.selection_)
         kept = {key: value for key, value in vars(self).items() if not key.endswith("_in_")}
         self.__dict__ = kept | {key: value for key, value in vars(checked).items() if key.endswith("_in_")}
         self.encoder_, self.svm_, self.classes_, self.selection_ = encoder, svm, classes, choose.record
+        self.calibration_ = training_data.calibration(encoder, svm, features) if unseen.any() else None
+        self.held_out_: HeldOut | None = svm.held_out_._replace(rows=data.order[svm.held_out_.rows])
         self.augmentation_, self.n_train_, self.timings_ = policy, len(y), dict(run.timings)
         return self
 
@@ -199,6 +208,8 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             svm = training_data.train(self._svm(self.svm_.C_, seed=0), rows, run)
         self.encoder_ = self.encoder_.renumbered(np.searchsorted(svm.classes_, self.classes_))
         self.svm_, self.classes_, self.timings_ = svm, svm.classes_, dict(run.timings)
+        self.calibration_ = training_data.calibration(self.encoder_, svm, rows)
+        self.held_out_ = None
         self.n_train_ += len(data.labels)
         return self
 

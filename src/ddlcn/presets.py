@@ -72,12 +72,12 @@ def best(backbone: str | None = None, **dictionary: Any) -> Preset:
     -------
     Preset
     """
-    patches: Any = {"patch_size": (16, 24, 32), "step": 8, "min_side": 72}
+    patches: Any = {"patch_size": (16, 24, 32), "step": 8, "max_side": 240, "min_side": 72}
     descriptor = DenseSIFT(**patches, contrast_threshold=0.1)
     sift = Channel(
         "sift",
         descriptor,
-        LocalityCoder(30, beta=0.05),
+        LocalityCoder(20, beta=0.05),
         SpatialPyramid((1, 2, 4, 8), minima=True),
         DictionaryLearning(**dictionary),
         deeper_coder=LocalityCoder(10, beta=0.05),

@@ -15,6 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from ddlcn import learning
+from ddlcn.conformal import Conformal, activity
+from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.images import absolute, as_images, canonical_order, take
 from ddlcn.linear.svm import LinearSVM
@@ -40,6 +42,7 @@ class TrainingData:
     images: Sequence[Any]
     labels: np.ndarray
     sample_weight: np.ndarray
+    order: np.ndarray  # the number of each image as it was given
 
     @property
     def classes(self) -> np.ndarray:
@@ -79,7 +82,7 @@ def check(
     weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
     images = absolute(images)
     order = canonical_order(images, np.unique(labels, return_inverse=True)[1], weights)
-    return TrainingData(take(images, order), labels[order], weights[order])
+    return TrainingData(take(images, order), labels[order], weights[order], order)
 
 
 def seed_of(random_state: int | np.random.RandomState | None) -> int:
@@ -120,6 +123,15 @@ def train(svm: LinearSVM, rows: TrainingRows, run: Any) -> LinearSVM:
     facts = {"targets": targets, "weights": rows.weights, "groups": rows.groups, "unseen": rows.unseen}
     run.save(name, facts | {"parts": np.array([len(starts)])})
     return svm
+
+
+def calibration(encoder: ImageEncoder, svm: LinearSVM, rows: TrainingRows) -> Conformal | None:
+    """Return what is usual for the images that an SVM held out; None if there are none."""
+    numbers, scores = svm.held_out_
+    if not len(numbers):
+        return None
+    y = np.searchsorted(svm.classes_, rows.labels[numbers])
+    return Conformal.from_held_out(scores, y, activity(encoder, rows.features[numbers]))
 
 
 def recall(run: Any, svm: LinearSVM) -> TrainingRows:

@@ -140,11 +140,13 @@ def test_principal_components(photo_descriptors):
 @pytest.mark.parametrize(("n_classes", "q"), [(2, 512), (10, 103), (17, 61), (68, 16), (100, 15), (1000, 15)])
 def test_automatic_numbers(n_classes, q):
     found = DictionaryLearning().resolved(n_classes)
-    assert (found.images_per_class, found.atoms_per_class) == (q, q)
+    assert found.atoms_per_class == q
+    assert [found.n_images(n) for n in (1, 2, 3, 5, 20)] == [1, 1, 2, 3, 13]  # two thirds
+    assert found.n_images(10_000) == max(15, q)
     given = DictionaryLearning(images_per_class=3, atoms_per_class=4).resolved(n_classes)
-    assert (given.images_per_class, given.atoms_per_class) == (3, 4)
-    assert DictionaryLearning(images_per_class=None).resolved(n_classes).images_per_class is None
-    assert DictionaryLearning(atoms_per_class=4).resolved(n_classes).images_per_class == 15
+    assert (given.n_images(2), given.n_images(9), given.atoms_per_class) == (2, 3, 4)
+    assert DictionaryLearning(images_per_class=None).n_images(9) == 9
+    assert DictionaryLearning(atoms_per_class=4).n_images(100) == 15
 
 
 def test_deeper_dictionaries_are_learnt_on_atoms(photo_descriptors):

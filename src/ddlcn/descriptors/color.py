@@ -40,11 +40,11 @@ class ColorStatistics(PatchDescriptor):
     rules: ClassVar = PatchDescriptor.rules
     needs_color = True
 
-    def values(self, image: PreparedImage, shape: tuple[int, int], steps: np.ndarray) -> np.ndarray:
+    def values(self, image: PreparedImage, shape: tuple[int, int], step: int) -> np.ndarray:
         """Return the descriptors of all patches of an image at working size, size by size, row by row."""
         sums = np.empty((shape[0] + 1, shape[1] + 1, 2 * N_PLANES))
         opponent_sums(image.rgb(shape), sums)
-        values = cell_statistics(sums, np.array(self.patch_sizes), steps)
+        values = cell_statistics(sums, np.array(self.patch_sizes), step)
         brightness = values[:, N_PLANES - 1 : N_PLANES * N_CELLS**2 : N_PLANES]
         brightness -= brightness.mean(axis=1, keepdims=True)
         return values

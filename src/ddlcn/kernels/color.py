@@ -54,16 +54,15 @@ def _patch_statistics(sums, y, x, size, means, deviations):
 
 
 @kernel
-def cell_statistics(sums, sizes, steps):
+def cell_statistics(sums, sizes, step):
     """Means, then deviations, by (cell row, cell column, plane): a row for each patch, size by size."""
     height, width = sums.shape[0] - 1, sums.shape[1] - 1
     total = 0
-    for n in range(sizes.size):
-        total += ((height - sizes[n]) // steps[n] + 1) * ((width - sizes[n]) // steps[n] + 1)
+    for size in sizes:
+        total += ((height - size) // step + 1) * ((width - size) // step + 1)
     out = np.empty((total, N_FEATURES), np.float32)
     half, row = N_FEATURES // 2, 0
-    for n in range(sizes.size):
-        size, step = sizes[n], steps[n]
+    for size in sizes:
         for y in range((height - size) % step // 2, height - size + 1, step):
             for x in range((width - size) % step // 2, width - size + 1, step):
                 _patch_statistics(sums, y, x, size, out[row, :half], out[row, half:])

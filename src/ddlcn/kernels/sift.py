@@ -121,11 +121,11 @@ def _normalise(values, threshold):
 
 
 @kernel
-def dense_sift(image, patches, steps, threshold):
+def dense_sift(image, patches, step, threshold):
     """Descriptors (n, 128) of all patches, size by size, row by row; angle runs fastest, then y, then x."""
     height, width = image.shape
-    tops, lefts = (height - patches) % steps // 2, (width - patches) % steps // 2
-    n_y, n_x = (height - patches) // steps + 1, (width - patches) // steps + 1
+    tops, lefts = (height - patches) % step // 2, (width - patches) % step // 2
+    n_y, n_x = (height - patches) // step + 1, (width - patches) // step + 1
     weights, firsts, lasts = _cell_weights(patches)
     turned = np.ascontiguousarray(image.T)
     smooth, slope = np.zeros(height + 4, np.float32), np.zeros(height + 4, np.float32)  # zero past the border
@@ -137,7 +137,7 @@ def dense_sift(image, patches, steps, threshold):
         _orientation_column(turned, x, smooth, slope, ring[x % ring.shape[0]])
         first_of_size = 0
         for size in range(patches.size):
-            start, step = x + 1 - patches[size], steps[size]  # of patches that end here
+            start = x + 1 - patches[size]  # of patches that end here
             if start >= lefts[size] and (start - lefts[size]) % step == 0:
                 for cell in range(N_CELLS):  # strip[y, x-cell · 8 + a]
                     first, last = firsts[size, cell], lasts[size, cell]

@@ -15,7 +15,7 @@ from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn.rules import NOTHING, list_of, whole
 
 MAX_PATCHES = 1 << 23  # per image: 4 GB of descriptors
-_PATCH, _STEP = whole(4, 1 << 12), whole(1, 1 << 20)
+_PATCH = whole(4, 1 << 12)
 
 
 class Descriptors(NamedTuple):
@@ -34,10 +34,9 @@ class PatchDescriptor(Part):
     ----------
     patch_size : int or tuple of int
         Side of the patches in pixels; several sizes give descriptors of each.
-    step : int or tuple of int
-        Pixels between neighbouring patches, or between those of each size. For an image that `min_side` enlarges,
-        pixels before that, so that it has no more patches for being enlarged; yet at most three quarters of a patch
-        (of the smallest, if one step is for all).
+    step : int
+        Pixels between neighbouring patches. For an image that `min_side` enlarges, pixels before that, so
+        that it has no more patches for being enlarged; yet at most three quarters of the smallest patch.
     min_steps : int, optional
         The step is shortened where an image's shortest side has fewer steps than this.
     max_side : int
@@ -50,7 +49,7 @@ class PatchDescriptor(Part):
     n_features: int
     rules: ClassVar = {
         "patch_size": _PATCH | list_of(_PATCH, 1, 16),
-        "step": _STEP | list_of(_STEP, 1, 16),
+        "step": whole(1, 1 << 20),
         "min_steps": whole(1, 1 << 8) | NOTHING,
         "max_side": whole(4, 1 << 20),
         "min_side": whole(1, 1 << 14) | NOTHING,
@@ -59,7 +58,7 @@ class PatchDescriptor(Part):
     def __init__(
         self,
         patch_size: int | tuple[int, ...] = 16,
-        step: int | tuple[int, ...] = 6,
+        step: int = 6,
         min_steps: int | None = None,
         max_side: int = 300,
         min_side: int | None = None,
@@ -70,7 +69,7 @@ class PatchDescriptor(Part):
         self.max_side = max_side
         self.min_side = min_side
 
-    def values(self, image: PreparedImage, shape: tuple[int, int], steps: np.ndarray) -> np.ndarray:
+    def values(self, image: PreparedImage, shape: tuple[int, int], step: int) -> np.ndarray:
         """Return the descriptors of all patches of an image at working size, size by size, row by row."""
         raise NotImplementedError
 
@@ -89,8 +88,6 @@ class PatchDescriptor(Part):
             Names the parameter and what it must be.
         """
         super().check()
-        if np.ndim(self.step) and np.shape(self.step) != np.shape(self.patch_size):
-            raise DDLCNError(f"step={self.step}: give one number, or one for each of patch_size={self.patch_size}")
         if np.max(self.patch_size) > self.max_side:
             raise DDLCNError(f"patch_size={self.patch_size}: must be at most max_side={self.max_side}")
 
@@ -115,27 +112,23 @@ class PatchDescriptor(Part):
         sizes = self.patch_sizes  # checked before any work
         image = image if isinstance(image, PreparedImage) else PreparedImage(image)
         shape = self.working_shape(image.shape)
-        steps = self._steps(min(image.shape), min(shape))
-        patches = sum(
-            prod((side - size) // step + 1 for side in shape) for size, step in zip(sizes, steps, strict=True)
-        )
+        step = self._step(min(image.shape), min(shape))
+        patches = sum(prod((side - size) // step + 1 for side in shape) for size in sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(
                 f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
                 f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
-        positions, of_each = _grid(shape, sizes, steps)
-        return Descriptors(self.values(image, shape, np.array(steps)), positions, shape, of_each)
+        positions, of_each = _grid(shape, sizes, step)
+        return Descriptors(self.values(image, shape, step), positions, shape, of_each)
 
-    def _steps(self, given: int, side: int) -> tuple[int, ...]:
-        """Pixels between patches of each size, in an image whose shortest side was `given` and is `side` now."""
-        sizes, given_steps = self.patch_sizes, self.step
-        one = not isinstance(given_steps, tuple | list)
-        steps = [int(step) for step in (np.repeat(given_steps, len(sizes)) if one else given_steps)]
+    def _step(self, given: int, side: int) -> int:
+        """Pixels between patches of an image whose shortest side had `given` pixels and now has `side`."""
+        step = self.step
         if self.min_side is not None:
-            widest, larger = [3 * (min(sizes) if one else size) // 4 for size in sizes], max(side / given, 1.0)
-            steps = [min(round(step * larger), max(step, most)) for step, most in zip(steps, widest, strict=True)]
-        return tuple(max(1, min(step, side // self.min_steps) if self.min_steps else step) for step in steps)
+            widest = max(step, 3 * min(self.patch_sizes) // 4)
+            step = min(round(step * max(side / given, 1.0)), widest)
+        return max(1, min(step, side // self.min_steps) if self.min_steps else step)
 
     def working_shape(self, shape: tuple[int, int]) -> tuple[int, int]:
         """Return the height and width that an image is resized to.
@@ -162,12 +155,10 @@ class PatchDescriptor(Part):
 
 
 @lru_cache(maxsize=256)
-def _grid(
-    shape: tuple[int, int], patch_sizes: tuple[int, ...], steps: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
+def _grid(shape: tuple[int, int], patch_sizes: tuple[int, ...], step: int) -> tuple[np.ndarray, np.ndarray]:
     """Centres and sizes of the patches, in centred grids; images of one shape share them."""
     positions, sizes = [], []
-    for size, step in zip(patch_sizes, steps, strict=True):
+    for size in patch_sizes:
         rows, columns = (np.arange((side - size) % step // 2, side - size + 1, step) for side in shape)
         corners = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
         positions.append(corners + np.float32((size - 1) / 2))

@@ -41,7 +41,7 @@ class DenseSIFT(PatchDescriptor):
     def __init__(
         self,
         patch_size: int | tuple[int, ...] = 16,
-        step: int | tuple[int, ...] = 6,
+        step: int = 6,
         min_steps: int | None = None,
         max_side: int = 300,
         min_side: int | None = None,
@@ -50,6 +50,6 @@ class DenseSIFT(PatchDescriptor):
         super().__init__(patch_size, step, min_steps, max_side, min_side)
         self.contrast_threshold = contrast_threshold
 
-    def values(self, image: PreparedImage, shape: tuple[int, int], steps: np.ndarray) -> np.ndarray:
+    def values(self, image: PreparedImage, shape: tuple[int, int], step: int) -> np.ndarray:
         """Return the descriptors of all patches of an image at working size, size by size, row by row."""
-        return dense_sift(image.grey(shape), np.array(self.patch_sizes), steps, np.float32(self.contrast_threshold))
+        return dense_sift(image.grey(shape), np.array(self.patch_sizes), step, np.float32(self.contrast_threshold))

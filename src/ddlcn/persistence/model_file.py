@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from ddlcn.conformal import Conformal
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError, ModelFileError, NetworkError
 from ddlcn.linear.svm import LinearSVM
@@ -42,6 +43,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         If the file can't be written, or the model has parts or values that no model file may have.
     """
     tensors = model.encoder_.arrays() | {"svm.coef": model.svm_.coef_, "svm.intercept": model.svm_.intercept_}
+    tensors |= model.calibration_.arrays() if model.calibration_ else {}
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so that numbers are aligned
     tensors = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in ordered}
     try:
@@ -172,8 +174,9 @@ def _check_digest(path: str | os.PathLike[str]) -> None:
 
 def _check_values(tensors: Mapping[str, np.ndarray], n_classes: int) -> None:
     for name, array in tensors.items():
-        most = _LARGEST_WEIGHT if name.startswith("svm.") else _LARGEST_ATOM
-        least, most = (0, n_classes - 1) if name.endswith(".atom_classes") else (-most, most)
+        most = _LARGEST_WEIGHT if name.startswith(("svm.", "calibration.")) else _LARGEST_ATOM
+        numbers = name.endswith((".atom_classes", "calibration.classes"))
+        least, most = (0, n_classes - 1) if numbers else (-most, most)
         schema.expect(least <= array.min() and array.max() <= most, f"{name} has invalid numbers")  # such as NaN
 
 
@@ -185,6 +188,7 @@ def _restore(cls: Any, description: dict[str, Any], tensors: dict[str, np.ndarra
     svm.coef_, svm.intercept_ = np.asfortranarray(tensors.pop("svm.coef")), tensors.pop("svm.intercept")
     svm.classes_, svm.C_, svm.scale_, svm.selection_ = classes, float(given["C"]), float(given["scale"]), []
     svm.duality_gap_ = np.array(given["duality_gap"], dtype=float)
+    calibration = Conformal.from_arrays(tensors) if "calibration.own" in tensors else None
     encoder = ImageEncoder.from_dict(description, tensors)
     svm.n_features_in_ = encoder.n_features
     schema.expect(svm.coef_.shape[1] == encoder.n_features, "svm.coef does not fit the dictionaries")
@@ -196,6 +200,7 @@ def _restore(cls: Any, description: dict[str, Any], tensors: dict[str, np.ndarra
     model.set_params(class_weight=class_weight, image_shape=_tuple(training["image_shape"]))
     model.encoder_, model.svm_, model.classes_, model.timings_ = encoder, svm, classes, {}
     model.augmentation_, model.n_train_ = policy, training["n_train"]
+    model.calibration_, model.held_out_ = calibration, None
     model.selection_ = [row | {"candidate": _tuple(row["candidate"])} for row in description["selection"]]
     if training["n_features_in"] is not None:
         model.n_features_in_ = training["n_features_in"]

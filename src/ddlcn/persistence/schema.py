@@ -24,6 +24,7 @@ FORMAT = 3
 MOST_WORK = 1e11  # of coding atoms over atoms, n k³: about a minute
 MOST_ENTRIES = 1 << 26  # of tables of codes: 256 MB, and four times that while they are squared
 MOST_CELLS = 1 << 20
+MOST_HELD_OUT = 1 << 16  # images of a calibration
 MOST_CHARACTERS = 1 << 24  # of all labels, each as long as the longest: 64 MB
 MOST_TEXT = 1 << 24  # characters of a description
 FLOATS = ("F32", "F64")
@@ -80,9 +81,19 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
         if reduced:
             wanted[f"{name}.projection.0"] = {Tensor("F32", (given,))}
             wanted[f"{name}.projection.1"] = {Tensor("F32", (n_features, given))}
+    if "calibration.own" in tensors:  # files of before have none
+        wanted |= _calibration(tensors["calibration.own"].shape, len(channels))
     expect(set(tensors) == set(wanted), f"its tensors are not {', '.join(sorted(wanted))}")
     for name, tensor in tensors.items():
         expect(tensor in wanted[name], f"type or shape of {name} does not fit the description")
+
+
+def _calibration(shape: tuple[int, ...], n_channels: int) -> dict[str, set[Tensor]]:
+    """Tensors of the calibration by held-out images."""
+    expect(len(shape) == 1 and 1 <= shape[0] <= MOST_HELD_OUT, "calibration has an invalid shape")
+    shapes = {"own": shape, "strangeness": shape, "mean": (1 + n_channels,), "deviation": (1 + n_channels,)}
+    found = {f"calibration.{name}": {Tensor("F32", each)} for name, each in shapes.items()}
+    return found | {"calibration.classes": {Tensor("I32", shape)}}
 
 
 def labels(description: Mapping[str, Any]) -> np.ndarray:

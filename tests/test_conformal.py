@@ -1,0 +1,163 @@
+"""Conformal prediction: coverage by simulation, p-values by counting, errors that say what is needed."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ddlcn import DDLCNClassifier, DDLCNError
+from ddlcn.conformal import Conformal, activity
+from tests.helpers import quick_model, small_digits
+
+RNG = np.random.default_rng(0)
+
+
+def drawn(n, n_classes=4, hard=1.0):
+    """Scores of images, the numbers of their classes, and the activity of two channels."""
+    y = RNG.integers(n_classes, size=n)
+    return np.eye(n_classes)[y] + hard * RNG.normal(size=(n, n_classes)), y, RNG.normal(3, 0.1, size=(n, 2))
+
+
+def new_digits():
+    """Digits that the model was not trained on."""
+    images, labels = small_digits(17)
+    return np.concatenate([images[labels == c][12:] for c in range(4)])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return quick_model().fit(*small_digits(12))
+
+
+# ------------------------------------------------------------------------------------------------ p-values
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_p_values_by_counting(conditional):
+    scores, y, active = drawn(30)
+    held_out = Conformal.from_held_out(scores, y, active)
+    new = drawn(5)[0]
+    found = held_out.p_values(new, conditional)
+    for image in range(5):
+        for c in range(4):
+            own = [float(s[k]) for s, k in zip(scores, y, strict=True) if k == c or not conditional]
+            truth = (1 + sum(s <= new[image, c] for s in own)) / (1 + len(own))
+            assert_allclose(found[image, c], truth)
+
+
+@pytest.mark.parametrize("hard", [0.2, 1.0])
+@pytest.mark.parametrize("conditional", [False, True])
+def test_coverage(hard, conditional):
+    """Over many calibrations, the true label has a p-value above α in at least 1 − α of cases, and not in all."""
+    shares = []
+    for _ in range(400):
+        held_out = Conformal.from_held_out(*drawn(100, hard=hard))
+        scores, y, _ = drawn(200, hard=hard)
+        found = held_out.p_values(scores, conditional)[np.arange(200), y] > 0.1
+        shares.append([found[y == c].mean() for c in range(4)] if conditional else [found.mean()])
+    coverage = np.mean(shares, axis=0)
+    assert (coverage >= 0.893).all()
+    assert (coverage <= (0.95 if conditional else 0.92)).all()
+
+
+def test_false_alarms():
+    """Of images like the held-out ones, a share of at most about α has a novelty above 1 − α."""
+    shares = []
+    for _ in range(400):
+        held_out, (scores, _, active) = Conformal.from_held_out(*drawn(100)), drawn(200)
+        shares.append(np.mean(held_out.novelty(scores, active) >= 0.95))
+    assert 0.03 <= np.mean(shares) <= 0.06
+
+
+def test_novelty_of_strange_images():
+    """Low scores for all classes, a channel that is silent or too active; and why, in words."""
+    held_out = Conformal.from_held_out(*drawn(100, hard=0.2))
+    usual = np.array([[1.0, 0, 0, 0]] * 4)
+    usual[1] = -1
+    active = np.array([[3, 3], [3, 3], [-6.9, 3], [3, 9.0]])
+    found = held_out.novelty(usual, active)
+    assert found[0] < 0.95
+    assert_allclose(found[1:], 1 - 1 / 101)
+    reasons = held_out.reasons(usual, active, ["sift", "color"])[1:]
+    assert reasons[0] == "its score is low for every class"
+    assert reasons[1] == "it has less structure in channel sift than they have"
+    assert reasons[2] == "it has more structure in channel color than they have"
+
+
+def test_activity_by_channel(model):
+    """log ‖b‖₁ / ‖b‖₂ of each block; a block of zeros counts as 0.001."""
+    encoder, images = model.encoder_, [*small_digits(1)[0], np.zeros((8, 8))]
+    rows = encoder.transform(images)
+    for channel, own in enumerate(encoder.slices):
+        blocks = rows.toarray()[:-1, own].astype(np.float64)
+        truth = np.log(np.abs(blocks).sum(axis=1) / np.linalg.norm(blocks, axis=1))
+        assert_allclose(activity(encoder, rows)[:-1, channel], truth, rtol=1e-4)
+    assert activity(encoder, rows)[-1, 1] == np.log(np.float32(1e-3))  # means over a blank image are zero
+
+
+# -------------------------------------------------------------------------------------------------- models
+
+
+def test_methods_of_a_model(model):
+    images = new_digits()
+    scores = model.decision_function(images)
+    novelty = model.novelty(images)
+    assert_array_equal(novelty, model.calibration_.novelty(scores, activity(model.encoder_, model.transform(images))))
+    assert_array_equal(model.is_unknown(images, false_alarms=0.2), novelty >= 0.8)
+    sets = model.predict_set(images, coverage=0.8)
+    assert_array_equal(sets, model.calibration_.p_values(scores) > 0.2)
+    assert sets.shape == (len(images), len(model.classes_))
+    assert (model.predict_set(images, coverage=0.9) >= sets).all()
+    blank_and_noise = [np.zeros((8, 8)), RNG.uniform(0, 16, (64, 64))]
+    assert model.is_unknown(blank_and_noise, false_alarms=0.1).all()
+
+
+def test_two_classes():
+    images, labels = small_digits(20)
+    some = labels < 2
+    model = quick_model().fit(images[some], labels[some])
+    sets = model.predict_set(images, coverage=0.8)
+    assert sets.shape == (len(images), 2)
+    assert sets[some][np.arange(some.sum()), labels[some]].mean() >= 0.6
+    assert model.novelty(images).shape == (len(images),)
+
+
+def test_held_out_images_taught_nothing():
+    """Calibration rests on the third of the images that no dictionary was learnt from, by the caller's numbers."""
+    images, labels = small_digits(12)
+    model = quick_model(n_jobs=2).fit(images, labels)
+    rows, scores = model.held_out_
+    assert len(rows) == len(scores) == len(model.calibration_.own) == len(labels) // 3
+    own = scores[np.arange(len(rows)), np.searchsorted(model.classes_, labels[rows])]
+    assert_array_equal(own.astype(np.float32), model.calibration_.own)
+    backwards = quick_model().fit(images[::-1], labels[::-1])
+    assert_array_equal(np.sort(len(labels) - 1 - backwards.held_out_.rows), np.sort(rows))
+
+
+@pytest.mark.parametrize("method", ["novelty", "is_unknown", "predict_set"])
+def test_model_without_calibration(method):
+    images, labels = small_digits(3)
+    model = DDLCNClassifier(preset="paper", images_per_class=None, atoms_per_class=2).fit(images, labels)
+    with pytest.raises(DDLCNError, match=r"no calibration.*images_per_class"):
+        getattr(model, method)(images)
+    assert model.calibration_ is None
+
+
+def test_too_few_images(model):
+    images = small_digits(1)[0]
+    with pytest.raises(DDLCNError, match=r"coverage=0.99 needs 99 held-out training images in all, and this model has"):
+        model.predict_set(images, coverage=0.99)
+    with pytest.raises(DDLCNError, match="needs 19 held-out training images in every class"):
+        model.predict_set(images, class_conditional=True)
+    with pytest.raises(DDLCNError, match=r"false_alarms=0.001 needs 999"):
+        model.is_unknown(images, false_alarms=0.001)
+    for wrong in (0, 1, -0.5, 95):
+        with pytest.raises(DDLCNError, match="must be between 0 and 1"):
+            model.predict_set(images, coverage=wrong)
+
+
+def test_saved_calibration(model, tmp_path):
+    model.save(tmp_path / "model.ddlcn")
+    loaded, images = DDLCNClassifier.load(tmp_path / "model.ddlcn"), new_digits()
+    assert_array_equal(loaded.novelty(images), model.novelty(images))
+    assert_array_equal(loaded.predict_set(images, 0.8), model.predict_set(images, 0.8))
+    assert loaded.held_out_ is None
