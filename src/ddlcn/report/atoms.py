@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from matplotlib.figure import Figure
 
+from ddlcn.blas import one_blas_thread
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.descriptors.backbone import Backbone
@@ -215,7 +216,8 @@ def nearest_patches(
     """
     rows = np.unique(np.linspace(0, len(images) - 1, _MOST_IMAGES).astype(int))
     run = Parallel(n_jobs=model.n_jobs, prefer="threads")
-    searched = run(delayed(_nearest_in)(model, as_image(model, images[i]), atoms) for i in rows)
+    with one_blas_thread():  # products of two cores in each of two threads wait for each other
+        searched = run(delayed(_nearest_in)(model, as_image(model, images[i]), atoms) for i in rows)
     ranks = {
         name: np.argsort([found[name].distances for found in searched], axis=0, kind="stable")[:n] for name in atoms
     }
