@@ -19,6 +19,7 @@ from ddlcn_lab.figures import all_figures
 from ddlcn_lab.results import Results
 from ddlcn_lab.tables import Table, all_tables
 
+
 def make_report(
     runs: Iterable[str | os.PathLike[str]],
     kind: str = "terminal",

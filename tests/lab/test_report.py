@@ -13,7 +13,7 @@ from ddlcn_lab.report import make_report
 from ddlcn_lab.results import Key, Mean, Results
 from ddlcn_lab.run_folder import Run
 from ddlcn_lab.tables import all_tables
-from tests.report.conftest import browser, check_layout, open_page  # noqa: F401
+from tests.report.conftest import check_layout, open_page
 
 
 def made_up(path, dataset, accuracy, n_classes=3, skip=0, **arguments):

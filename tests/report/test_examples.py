@@ -40,7 +40,11 @@ def test_mistakes_by_probability(examples: Examples) -> None:
 def test_gallery(examples: Examples) -> None:
     a, b, c, d = examples.evaluation.classes
     found = examples.gallery()
-    assert [(each["predicted"]["label"], each["truth"]["label"]) for each in found["mistakes"]] == [(d, c), (b, a), (b, a)]
+    assert [(each["predicted"]["label"], each["truth"]["label"]) for each in found["mistakes"]] == [
+        (d, c),
+        (b, a),
+        (b, a),
+    ]
     assert found["mistakes"][1]["truth"]["probability"] == pytest.approx(0.05)
     assert found["more"] == 0
 

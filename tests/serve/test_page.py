@@ -101,7 +101,10 @@ def test_keyboard(page: Page, files: list[str]) -> None:
     assert second in text(page, "#status")
     slider = page.find_element("id", "wipe")
     slider.send_keys("\ue010")  # End: the original
-    wait(page, lambda: "100%" in page.execute_script("return getComputedStyle(document.querySelector('.after')).clipPath"))
+    wait(
+        page,
+        lambda: "100%" in page.execute_script("return getComputedStyle(document.querySelector('.after')).clipPath"),
+    )
     page.find_element("id", "prediction-tab").send_keys("\ue014")  # arrow right
     assert not page.find_element("id", "answer").is_displayed()
     strongest = page.find_element("css selector", "#strongest button")
@@ -154,7 +157,9 @@ def test_photo_then_evidence_then_atoms(browser: Any, address: str, files: list[
     page = open_page(browser, address, 390)
     assert "Choose an image" in text(page, "#empty")
     choose(page, *files)
-    tops = [page.find_element("css selector", place).location["y"] for place in ("#photo", "#map", "#classes", "#score")]
+    tops = [
+        page.find_element("css selector", place).location["y"] for place in ("#photo", "#map", "#classes", "#score")
+    ]
     assert tops == sorted(tops)
     assert not page.find_element("id", "strongest").is_displayed()
     page.find_element("id", "atoms-tab").click()
@@ -170,7 +175,8 @@ def test_numbers_of_thumbnails(browser: Any, tmp_path: Path) -> None:
 
     rng = np.random.default_rng(0)
     images = [bars(rng, angle) for angle in (0, 2) for _ in range(4)]
-    model = DDLCNClassifier("paper", atoms_per_class=2).fit(images, np.repeat(["a very long name of a class", "b" * 90], 4))
+    labels = np.repeat(["a very long name of a class", "b" * 90], 4)
+    model = DDLCNClassifier("paper", atoms_per_class=2).fit(images, labels)
     Image.fromarray(images[0]).save(tmp_path / "one.png")
     with running(create_app(model)) as (host, port):
         page = open_page(browser, f"http://{host}:{port}/", 390)

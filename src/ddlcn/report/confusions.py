@@ -12,7 +12,7 @@ _RIGHT, _WRONG = (33, 118, 180), (214, 96, 20)
 
 
 def class_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return a row per class that was tested or predicted, lowest recall first: `correct` of `n` images, and mistakes."""
+    """Return a row per class that was tested or predicted, the lowest recall first, with its most frequent mistakes."""
     counts, names = evaluation.confusion, evaluation.classes
     correct, tested, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     rows = []

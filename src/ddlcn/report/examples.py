@@ -1,6 +1,6 @@
 """Example images of the report: confused pairs, worst mistakes with their evidence, all mistakes, best classes.
 
-Examples are dicts, for the page's templates; a picture is one of `uri`, `name` and `coarse`, true if its pixels are few.
+Examples are dicts, for the page's templates; a picture has `uri`, `name`, and `coarse` if its pixels are few.
 """
 
 from collections.abc import Callable

@@ -18,7 +18,7 @@ from ddlcn.images import ImageSet
 from ddlcn.report.pixels import read_original, read_small
 
 _SIDE, _SIMILAR = 32, 0.999
-_DECODED = 2 * _SIDE  # pixels that a shrunk JPEG keeps per side
+_DECODED = 8 * _SIDE  # pixels that a shrunk JPEG keeps per side: with fewer, it differs from the whole image
 _TIES, _CLOSE = 8, 1e-5  # training images about as similar as the most similar one, compared pixel by pixel
 _FLAT = 1e-3  # contrast below which an image has nothing to compare
 _BLOCK = 1024  # test images that are compared at a time
@@ -76,8 +76,8 @@ def _fingerprints(model: DDLCNClassifier, part: ImageSet) -> tuple[np.ndarray, l
 
 def _fingerprint(model: DDLCNClassifier, image: Any) -> tuple[np.ndarray, bytes]:
     grey = read_small(model, image, _DECODED)
-    digest = blake2b(grey.tobytes() + str(grey.shape).encode(), digest_size=16).digest()
-    small = np.asarray(Image.fromarray(grey).resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel()
+    small = np.asarray(Image.fromarray(grey).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR)).ravel()
+    digest = blake2b(small.tobytes() + str(grey.shape).encode(), digest_size=16).digest()
     small = small - small.mean()
     length = float(np.linalg.norm(small))
     return (small / length if length > _FLAT * _SIDE else np.zeros_like(small)), digest

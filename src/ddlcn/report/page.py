@@ -114,7 +114,8 @@ def write_report(
         "image_name": image_name,
     }
     facts |= {name: make() for name, make in track("Report", parts.items(), total=len(parts))}
-    write_atomically(page, render("page.html", facts, generator=_GENERATOR).encode("utf-8", "replace"))  # file names may be no Unicode
+    text = render("page.html", facts, generator=_GENERATOR)
+    write_atomically(page, text.encode("utf-8", "replace"))  # file names may be no Unicode
     return page
 
 
