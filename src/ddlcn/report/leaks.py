@@ -1,8 +1,7 @@
 """Likely duplicates between training and test images, which inflate the accuracy.
 
 Each image has a fingerprint: its grey pixels at 32 × 32, with mean 0 and length 1. Two that are almost parallel show
-the same picture, whatever its size, brightness or file format. Large JPEGs are shrunk while they are decoded; only
-images that look the same are compared pixel by pixel.
+the same picture, whatever its size, brightness or file format. Each image is decoded once.
 """
 
 from hashlib import blake2b
@@ -15,11 +14,9 @@ from PIL import Image
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
-from ddlcn.report.pixels import read_original, read_small
+from ddlcn.report.pixels import read_original
 
 _SIDE, _SIMILAR = 32, 0.999
-_DECODED = 8 * _SIDE  # pixels that a shrunk JPEG keeps per side: with fewer, it differs from the whole image
-_TIES, _CLOSE = 8, 1e-5  # training images about as similar as the most similar one, compared pixel by pixel
 _FLAT = 1e-3  # contrast below which an image has nothing to compare
 _BLOCK = 1024  # test images that are compared at a time
 
@@ -51,19 +48,14 @@ def find_leaks(model: DDLCNClassifier, train: ImageSet, test: ImageSet, similar:
     """
     (known, known_digests), (tested, digests) = (_fingerprints(model, part) for part in (train, test))
     first_with = {digest: row for row, digest in reversed(list(enumerate(known_digests)))}
-    leaks = []
+    leaks = [Leak(i, first_with[d], 1.0, True) for i, d in enumerate(digests) if d in first_with]
+    exact = {leak.test for leak in leaks}
     for start in range(0, len(tested), _BLOCK):
-        block = tested[start : start + _BLOCK] @ known.T
-        for i, similarity in enumerate(block, start):
-            best = int(similarity.argmax())
-            near = np.flatnonzero(similarity >= max(similar, similarity[best] - _CLOSE))
-            rows = [first_with[digests[i]]] if digests[i] in first_with else []
-            rows += near[:_TIES].tolist()
-            same = next((row for row in rows if _same_pixels(model, train.images[row], test.images[i])), None)
-            if same is not None:
-                leaks.append(Leak(i, same, 1.0, True))
-            elif len(near):
-                leaks.append(Leak(i, best, min(1.0, float(similarity[best])), False))
+        similarity = tested[start : start + _BLOCK] @ known.T
+        for row in np.flatnonzero(similarity.max(axis=1) >= similar):
+            if start + row not in exact:
+                best = int(similarity[row].argmax())
+                leaks.append(Leak(start + int(row), best, min(1.0, float(similarity[row, best])), False))
     return sorted(leaks, key=lambda leak: (not leak.exact, -leak.similarity, leak.test))
 
 
@@ -75,13 +67,9 @@ def _fingerprints(model: DDLCNClassifier, part: ImageSet) -> tuple[np.ndarray, l
 
 
 def _fingerprint(model: DDLCNClassifier, image: Any) -> tuple[np.ndarray, bytes]:
-    grey = read_small(model, image, _DECODED)
-    small = np.asarray(Image.fromarray(grey).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR)).ravel()
-    digest = blake2b(small.tobytes() + str(grey.shape).encode(), digest_size=16).digest()
+    grey = read_original(model, image)
+    digest = blake2b(grey.tobytes() + str(grey.shape).encode(), digest_size=16).digest()
+    small = np.asarray(Image.fromarray(grey).resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel()
     small = small - small.mean()
     length = float(np.linalg.norm(small))
     return (small / length if length > _FLAT * _SIDE else np.zeros_like(small)), digest
-
-
-def _same_pixels(model: DDLCNClassifier, one: Any, other: Any) -> bool:
-    return np.array_equal(read_original(model, one), read_original(model, other))
