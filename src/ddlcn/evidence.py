@@ -83,13 +83,16 @@ class ChannelEvidence:
         array of shape (height, width)
         """
         _, positions, own, sizes = self.descriptors
-        out, patches = np.zeros(shape or own), self.shares.sum(axis=1)
-        scale, corners = np.divide(out.shape, own), positions - (sizes[:, None] - 1) / 2
-        starts = np.rint(corners * scale).astype(int).clip(0, np.array(out.shape) - 1)  # cells have rounded sides
+        size, patches = np.array(shape or own), self.shares.sum(axis=1)
+        scale, corners = size / own, positions - (sizes[:, None] - 1) / 2
+        starts = np.rint(corners * scale).astype(int).clip(0, size - 1)  # cells have rounded sides
         ends = np.maximum(np.rint((corners + sizes[:, None]) * scale).astype(int), starts + 1)
-        for share, (top, left), (bottom, right) in zip(patches, starts, ends, strict=True):
-            out[top:bottom, left:right] += share / out[top:bottom, left:right].size
-        return out
+        ends = np.minimum(ends, size)
+        steps = np.zeros(size + 1)  # at the corners of patches; their sums along both axes are the map
+        density = patches / np.prod(ends - starts, axis=1)
+        for rows, columns, sign in ((starts, starts, 1), (ends, ends, 1), (starts, ends, -1), (ends, starts, -1)):
+            np.add.at(steps, (rows[:, 0], columns[:, 1]), sign * density)
+        return steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1]
 
 
 @dataclass(frozen=True)
@@ -152,8 +155,8 @@ def explain(encoder: ImageEncoder, svm: LinearSVM, image: Any, label: Any = None
         If the label is not a class of the model.
     """
     described = encoder.describe(image)
-    scores = svm.scores(encoder.encode([described]))
-    label = svm.labels(scores)[0] if label is None else label
+    if label is None:
+        label = svm.labels(svm.scores(encoder.encode([described])))[0]
     found = np.flatnonzero(svm.classes_ == label)
     if not len(found):
         known = ", ".join(map(str, svm.classes_[:10]))
@@ -164,5 +167,5 @@ def explain(encoder: ImageEncoder, svm: LinearSVM, image: Any, label: Any = None
     for channel, own, scale in zip(encoder.channels, encoder.slices, encoder.scales, strict=True):
         shares, atoms = channel.shares(described[channel.name], scale * coef[own])
         parts.append(ChannelEvidence(channel.name, shares, atoms, described[channel.name]))
-    score = scores[0, row] if scores.ndim == 2 else scores[0]
-    return Evidence(label, sign * float(score), sign * float(svm.intercept_[row]), tuple(parts))
+    bias = sign * float(svm.intercept_[row])
+    return Evidence(label, bias + sum(part.total for part in parts), bias, tuple(parts))

@@ -8,21 +8,16 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from ddlcn.errors import DDLCNError
 from ddlcn.persistence.atomic import write_atomically
+from ddlcn.report.html import render
 from ddlcn_lab.figures import all_figures
 from ddlcn_lab.results import Results
 from ddlcn_lab.tables import Table, all_tables
-
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .7rem;text-align:left;
-border-bottom:1px solid #ddd}img{max-width:100%}figure{margin:1.5rem 0}@media(prefers-color-scheme:dark){
-body{background:#111;color:#ddd}img{background:#fff}}"""
 
 
 def make_report(
@@ -98,21 +93,9 @@ def _markdown(tables: list[Table], figures: list[tuple[str, str, bytes]], remark
 
 
 def _html(tables: list[Table], figures: list[tuple[str, str, bytes]], remarks: list[str]) -> str:
-    parts = [f"<p><strong>{escape(remark)}</strong></p>" for remark in remarks]
-    for table in tables:
-        head, *body = (
-            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in [("th", table.header), *(("td", row) for row in table.rows)]
-        )
-        parts.append(f"<h2>{escape(table.title)}</h2><p>{escape(table.note)}</p>")
-        parts.append(f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>")
-    for _, caption, png in figures:
-        source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
-        words = escape(caption)
-        parts.append(f'<figure><img src="{source}" alt="{words}"><figcaption>{words}</figcaption></figure>')
-    head = f'<meta charset="utf-8"><title>ddlcn bench</title><style>{_STYLE}</style>'
-    content = f"<h1>ddlcn bench</h1>{''.join(parts)}"
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{content}</body></html>'
+    pictures = [(caption, f"data:image/png;base64,{base64.b64encode(png).decode()}") for _, caption, png in figures]
+    facts = {"tables": tables, "figures": pictures, "remarks": remarks}
+    return render("report.html", facts, generator="ddlcn bench-report", package="ddlcn_lab")
 
 
 def _json(tables: list[Table], _: object, remarks: list[str]) -> str:

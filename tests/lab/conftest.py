@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from tests.report.conftest import browser  # noqa: F401
+
 
 @pytest.fixture(scope="session")
 def digits():

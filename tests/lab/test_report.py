@@ -1,6 +1,7 @@
 """Reports from made-up rows, so that every number in them is known."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ddlcn_lab.report import make_report
 from ddlcn_lab.results import Key, Mean, Results
 from ddlcn_lab.run_folder import Run
 from ddlcn_lab.tables import all_tables
+from tests.report.conftest import check_layout, open_page
 
 
 def made_up(path, dataset, accuracy, n_classes=3, skip=0, **arguments):
@@ -132,7 +134,7 @@ def test_formats(tmp_path, yaleb):
     assert (tmp_path / "yaleb-time.png").read_bytes().startswith(b"\x89PNG")
     page = make_report([yaleb], "html", tmp_path / "report.html")
     assert "data:image/png;base64," in page
-    assert "http" not in page
+    assert not re.search(r"https?:|url\(", page)
     assert json.loads(make_report([yaleb], "json"))["tables"]
     with pytest.raises(DDLCNError, match="choose from terminal, markdown, html, json"):
         make_report([yaleb], "pdf")
@@ -141,3 +143,17 @@ def test_formats(tmp_path, yaleb):
 def test_unfinished_run(tmp_path):
     path = made_up(tmp_path / "ar", "ar", lambda job: 0.9, splits=2, skip=1)
     assert make_report([path]).startswith("1 rows are missing")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_in_the_browser(browser, tmp_path, yaleb, width, scheme):
+    """It has the style of the report, and figures can be enlarged."""
+    make_report([yaleb], "html", tmp_path / "report.html")
+    open_page(browser, (tmp_path / "report.html").as_uri(), width, scheme)
+    check_layout(browser, width, scheme)
+    browser.find_element("css selector", "button.view").click()
+    assert browser.find_element("css selector", "#view img").is_displayed()
+    browser.find_element("id", "close").click()
+    assert not browser.find_element("id", "viewer").is_displayed()
+    assert browser.get_log("browser") == []

@@ -114,8 +114,9 @@ def browser() -> Iterator[Any]:
 def open_page(browser: Any, address: str, width: int = 1280, scheme: str = "light") -> Any:
     """Open a page on a screen of a width and a colour scheme, with an empty console."""
     browser.get("about:blank")
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    wanted = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}  # clicks don't wait for scrolling
+    features = [{"name": name, "value": value} for name, value in wanted.items()]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get_log("browser")

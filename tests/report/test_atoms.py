@@ -36,7 +36,7 @@ def test_classes_after_extend(tmp_path: Path) -> None:
 def test_nearest_patches(tested: Case) -> None:
     channel, encoder = tested.model.encoder_["sift"], tested.model.encoder_
     atoms = channel.dictionaries[0][:2]
-    (first, *_), _ = nearest_patches(tested.model, channel, tested.train.images, atoms)
+    (first, *_), _ = nearest_patches(tested.model, tested.train.images, {"sift": atoms})["sift"]
     found = []
     for image in tested.train.images:
         values, positions, shape, sizes = encoder.describe(image)["sift"]
@@ -80,7 +80,7 @@ def test_nearest_patches_in_colour(coloured: tuple[DDLCNClassifier, list[np.ndar
         values, positions, shape, sizes = model.encoder_.describe(images[4])[name]
         own = channel.reduced(values)[:3]
         for (first, *_), position, size in zip(
-            nearest_patches(model, channel, images, own), positions[:3], sizes[:3], strict=True
+            nearest_patches(model, images, {name: own})[name], positions[:3], sizes[:3], strict=True
         ):
             expected = patch(model.encoder_.working_image(images[4], shape, colour=True), position, int(size))
             np.testing.assert_array_equal(first, expected)

@@ -17,6 +17,12 @@ def test_rows() -> None:
     assert (c["n"], c["recall"], c["precision"]) == (0, None, 0.0)
 
 
+def test_worst_class_first() -> None:
+    truth = np.array([0, 0, 1, 1, 2, 2, 2])
+    evaluation = Evaluation(np.array(["a", "b", "c"]), truth, np.eye(3)[[0, 0, 1, 2, 2, 0, 1]], 0.1)
+    assert [row["name"] for row in class_rows(evaluation)] == ["c", "b", "a"]
+
+
 def test_heat() -> None:
     found = heat(EVALUATION)
     assert found["names"] == ["a", "b", "c"]

@@ -1,7 +1,11 @@
 """Example images of the report."""
 
+import io
+from base64 import b64decode
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from ddlcn.evaluation import Evaluation
 from ddlcn.report.examples import Examples
@@ -31,6 +35,28 @@ def test_mistakes_by_probability(examples: Examples) -> None:
     mistakes = examples.mistakes()
     assert [(each["predicted"]["label"], each["truth"]["label"]) for each in mistakes] == [(d, c), (b, a), (b, a)]
     assert mistakes[0]["predicted"]["probability"] == pytest.approx(0.9)
+
+
+def test_gallery(examples: Examples) -> None:
+    a, b, c, d = examples.evaluation.classes
+    found = examples.gallery()
+    assert [(each["predicted"]["label"], each["truth"]["label"]) for each in found["mistakes"]] == [
+        (d, c),
+        (b, a),
+        (b, a),
+    ]
+    assert found["mistakes"][1]["truth"]["probability"] == pytest.approx(0.05)
+    assert found["more"] == 0
+
+
+def test_pictures_are_not_enlarged(examples: Examples) -> None:
+    """An image of 32 × 32 pixels stays one, without loss."""
+    kind, content = examples.gallery()["mistakes"][0]["picture"]["uri"].split(",")
+    pixels = np.asarray(Image.open(io.BytesIO(b64decode(content))))
+    assert (kind, pixels.shape) == ("data:image/png;base64", (32, 32, 3))
+    wrong = np.flatnonzero(examples.evaluation.predicted != examples.evaluation.truth)
+    originals = [np.asarray(Image.open(examples.test.images[i]).convert("RGB")) for i in wrong]
+    assert any(np.array_equal(pixels, original) for original in originals)
 
 
 def test_best_classes(examples: Examples) -> None:

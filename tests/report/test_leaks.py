@@ -34,6 +34,38 @@ def test_changed_copies(tested: Case, tmp_path: Path) -> None:
     assert all(0.999 <= leak.similarity <= 1 for leak in leaks)
 
 
+def test_large_jpegs(tested: Case, tmp_path: Path) -> None:
+    """They are compared at a smaller size, then pixel by pixel."""
+    rng = np.random.default_rng(1)
+    scene = Image.fromarray(rng.integers(0, 255, (12, 16, 3), np.uint8)).resize((800, 600), Image.Resampling.BICUBIC)
+    scene.save(tmp_path / "train.jpg", quality=90)
+    with Image.open(tmp_path / "train.jpg") as decoded:
+        decoded.save(tmp_path / "same.png")
+        changed = np.array(decoded)
+    changed[300, 400] = 255 - changed[300, 400]
+    Image.fromarray(changed).save(tmp_path / "one pixel.png")
+    scene.save(tmp_path / "lossy.jpg", quality=50)
+    test = [tmp_path / name for name in ("same.png", "one pixel.png", "lossy.jpg")]
+    train = ImageSet.of([tmp_path / "train.jpg"], ["a"])
+    leaks = find_leaks(tested.model, train, ImageSet.of(test, ["a"] * 3))
+    assert {test[leak.test].name: leak.exact for leak in leaks} == {
+        "same.png": True, "one pixel.png": False, "lossy.jpg": False,
+    }  # fmt: skip
+
+
+def test_flat_images(tested: Case) -> None:
+    """They have nothing to compare but their pixels."""
+    flat = [np.full((20, 20), value, np.uint8) for value in (10, 90)]
+    leaks = find_leaks(tested.model, ImageSet.of(flat[:1], ["a"]), ImageSet.of(flat, ["a"] * 2))
+    assert [(leak.test, leak.exact) for leak in leaks] == [(0, True)]
+
+
+def test_identical_beside_similar(tested: Case) -> None:
+    image = np.random.default_rng(0).integers(0, 200, (32, 32)).astype(np.uint8)
+    train = ImageSet.of([image + 20, image + 1, image], ["a"] * 3)
+    assert find_leaks(tested.model, train, ImageSet.of([image], ["a"]))[0][:2] == (0, 2)
+
+
 def test_many_images(tested: Case) -> None:
     """They are compared in blocks."""
     images = np.random.default_rng(0).integers(0, 256, (1100, 8, 8), np.uint8)

@@ -37,12 +37,13 @@ def test_sections(tested: Case) -> None:
     parsed = Parsed(tested.page)
     titles = {each.get("id") for each in parsed.all("h2")}
     assert titles == {
-        *("classes", "confusion", "pairs", "mistakes", "best", "leaks", "atoms", "curve"),
+        *("classes", "confusion", "pairs", "mistakes", "gallery", "best", "leaks", "atoms", "curve"),
         *("selection", "skipped", "run"),
     }
     assert f"{100 * tested.evaluation.accuracy:.1f}" in parsed.text
     assert "1 of 24 test images" in parsed.text  # the duplicate
-    assert "broken <b>.png" in parsed.text
+    assert "plain/broken <b>.png" in parsed.text
+    assert str(Path(tested.test.source)) not in parsed.text  # the data may be moved
     assert "ddlcn train '<script>pwned=1</script>'" in parsed.text
     assert "DenseSIFT(contrast_threshold=0.1" in parsed.text
 
@@ -138,6 +139,8 @@ def test_many_classes(many: Path) -> None:
     assert many.stat().st_size < 3_000_000
     assert len(parsed.all("tr")) > 250
     assert len(parsed.tags) < 10_000  # what a browser has to lay out
+    mistakes = sum(map(int, re.findall(r"(\d+) more, of lower probability", parsed.text))) + 200
+    assert 750 < mistakes < 850
 
 
 def test_many_classes_in_the_browser(many: Path, browser) -> None:  # type: ignore[no-untyped-def]
@@ -174,11 +177,11 @@ def test_sort_and_search_by_keyboard(browser, tested: Case) -> None:  # type: ig
     open_page(browser, tested.page.as_uri())
     recalls = sorted(100 * tested.evaluation.recall)
     button = browser.find_elements("css selector", "#class-table thead button")[1]
-    for order, expected in (("ascending", recalls), ("descending", recalls[::-1])):
-        button.send_keys("\n")
+    for order, expected in (("ascending", recalls), ("descending", recalls[::-1]), ("ascending", recalls)):
         cells = browser.find_elements("css selector", "#class-table td.bar")
         assert [float(cell.text.split()[0]) for cell in cells] == pytest.approx(expected, abs=0.051)
         assert button.find_element("xpath", "..").get_attribute("aria-sort") == order
+        button.send_keys("\n")
     browser.find_element("id", "find").send_keys("PLAIN")
     rows = browser.find_elements("css selector", "#class-table tbody tr")
     shown = [row.text for row in rows if row.is_displayed()]
@@ -186,6 +189,110 @@ def test_sort_and_search_by_keyboard(browser, tested: Case) -> None:  # type: ig
     assert all("plain" in text for text in shown)
     assert browser.find_element("id", "found").text == f"{len(shown)} of 4"
     assert browser.get_log("browser") == []
+
+
+def dialog_text(browser) -> str:  # type: ignore[no-untyped-def]
+    return browser.find_element("id", "view").text
+
+
+def test_gallery(browser, tested: Case) -> None:  # type: ignore[no-untyped-def]
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    open_page(browser, tested.page.as_uri())
+    wrong = tested.evaluation.predicted != tested.evaluation.truth
+    images = browser.find_elements("css selector", "#mistake-list button.view")
+    assert len(images) == wrong.sum() >= 3
+    small = images[0].find_element("css selector", "img").size
+    images[0].send_keys("\n")
+    viewer = browser.find_element("id", "viewer")
+    assert viewer.is_displayed()
+    large = viewer.find_element("css selector", "#view img").size
+    assert large["height"] > 2 * small["height"]
+    worst = tested.evaluation.probabilities.max(axis=1)[wrong].max()
+    assert f"{100 * worst:.1f}" in dialog_text(browser)
+    assert browser.find_element("id", "position").text == f"1 of {len(images)}"
+    first = dialog_text(browser)
+    viewer.send_keys("\ue014")  # arrow right
+    assert browser.find_element("id", "position").text == f"2 of {len(images)}"
+    assert dialog_text(browser) != first
+    browser.find_element("id", "previous").click()
+    browser.find_element("id", "previous").click()
+    assert browser.find_element("id", "position").text == f"{len(images)} of {len(images)}"
+    viewer.send_keys("\ue00c")  # Escape
+    assert not viewer.is_displayed()
+    WebDriverWait(browser, 5, 0.05).until(lambda _: browser.switch_to.active_element == images[-1])
+    assert browser.get_log("browser") == []
+
+
+def test_search_in_the_gallery(browser, tested: Case) -> None:  # type: ignore[no-untyped-def]
+    open_page(browser, tested.page.as_uri())
+    browser.find_element("css selector", "#gallery ~ p input").send_keys("bold")
+    items = browser.find_elements("css selector", "#mistake-list > li")
+    shown = [item for item in items if item.is_displayed()]
+    assert 0 < len(shown) < len(items)
+    assert all("bold" in item.text for item in shown)
+    shown[0].find_element("css selector", "button").click()
+    expected = f"1 of {len(shown)}" if len(shown) > 1 else ""
+    assert browser.find_element("id", "position").text == expected
+
+
+@pytest.mark.parametrize("larger", [False, True])
+def test_slider_from_evidence_to_original(browser, tested: Case, larger: bool) -> None:  # type: ignore[no-untyped-def]
+    open_page(browser, tested.page.as_uri())
+    card = browser.find_element("css selector", "#mistakes ~ .cards > .card")
+    if larger:
+        card.find_element("css selector", "button.compare").click()
+        card = browser.find_element("css selector", "#view > .card")
+    original = card.find_element("css selector", ".original img").get_attribute("src")
+    for before in card.find_elements("css selector", ".before"):
+        assert before.get_attribute("src") == original
+    sizes = "return [...arguments[0].querySelectorAll('.compare img')].map((each) => each.clientWidth)"
+    assert len(set(browser.execute_script(sizes, card))) == 1
+    clip = "return getComputedStyle(arguments[0].querySelector('.after')).clipPath"
+    assert "100%" not in browser.execute_script(clip, card)
+    card.find_element("css selector", ".wipe input").send_keys("\ue010")  # End
+    assert "100%" in browser.execute_script(clip, card)
+
+
+def test_deskewed_image_under_the_evidence(browser, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    images = [np.pad(rng.integers(0, 256, (12, 6 + 8 * (i % 2)), np.uint8), 10) for i in range(8)]
+    test = ImageSet.of(images, ["narrow", "wide"] * 4)
+    model = DDLCNClassifier("paper", atoms_per_class=2, deskew=True).fit(images, test.labels)
+    wrong = Evaluation(model.classes_, test.target, np.eye(2)[1 - test.target], 0.1)
+    open_page(browser, write_report(tmp_path, wrong, model, test).as_uri())
+    card = browser.find_element("css selector", "#mistakes ~ .cards > .card")
+    first, second = (each.get_attribute("src") for each in card.find_elements("css selector", ".before"))
+    assert first == second != card.find_element("css selector", ".original img").get_attribute("src")
+
+
+@pytest.mark.parametrize("n_classes", [20, 60])
+def test_labels_of_the_confusion_matrix(browser, tmp_path: Path, n_classes: int) -> None:  # type: ignore[no-untyped-def]
+    """Each is as tall as its letters, and the whole table fits on a wide screen."""
+    names = np.array([f"class number {i:02d}" for i in range(n_classes)])
+    images = ImageSet.of(
+        np.random.default_rng(0).integers(0, 255, (2 * n_classes, 24, 24)).astype(np.uint8), [*names] * 2
+    )
+    model = DDLCNClassifier("paper", atoms_per_class=1, deeper_atoms=()).fit(images.images, images.labels)
+    rng, truth = np.random.default_rng(1), np.arange(2 * n_classes) % n_classes
+    predicted = np.where(rng.random(len(truth)) < 0.6, truth, rng.integers(0, n_classes, len(truth)))
+    evaluation = Evaluation(model.classes_, truth, np.eye(n_classes)[predicted], 0.1)
+    page = write_report(tmp_path, evaluation, model, ImageSet.of(images.images, names[truth]))
+    open_page(browser, page.as_uri())
+    measured = browser.execute_script(
+        "return [...document.querySelectorAll('.matrix th')].map((each) => {"
+        " const text = each.firstElementChild ?? each, across = each.scope === 'col';"
+        " const side = across ? each.clientWidth : each.clientHeight;"
+        " return [text.textContent, parseFloat(getComputedStyle(text).fontSize), side,"
+        "   text.scrollWidth <= text.clientWidth && text.scrollHeight <= text.clientHeight]; })"
+    )
+    assert [name for name, *_ in measured] == [*names, *names]
+    for name, font, side, whole in measured:
+        assert font >= 11, name
+        assert side >= font, name
+        assert whole, name
+    sheet = browser.find_element("class name", "sheet")
+    assert browser.execute_script("return arguments[0].scrollWidth <= arguments[0].clientWidth", sheet)
 
 
 def test_other_scripts_are_blocked(browser, tested: Case) -> None:  # type: ignore[no-untyped-def]

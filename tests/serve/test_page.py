@@ -1,5 +1,6 @@
 """The page in a browser."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -94,14 +95,18 @@ def test_keyboard(page: Page, files: list[str]) -> None:
     chosen = page.find_element("css selector", "#classes input:checked")
     second = page.find_elements("css selector", "#classes input")[1].get_attribute("value")
     chosen.send_keys("\ue015")  # arrow down
-    wait(page, lambda: text(page, ".why .explained") == second)
+    wait(page, lambda: text(page, ".legend .explained") == second)
     assert page.find_element("id", "map").get_attribute("src") != first
     assert second in page.find_element("id", "map").get_attribute("alt")
     assert second in text(page, "#status")
-    slider = page.find_element("id", "opacity")
-    slider.send_keys("\ue011")  # Home
-    wait(page, lambda: text(page, "#cover") == "0 %")
-    wait(page, lambda: page.execute_script("return getComputedStyle(map).opacity") == "0")
+    slider = page.find_element("id", "wipe")
+    slider.send_keys("\ue010")  # End: the original
+    wait(
+        page,
+        lambda: "100%" in page.execute_script("return getComputedStyle(document.querySelector('.after')).clipPath"),
+    )
+    page.find_element("id", "prediction-tab").send_keys("\ue014")  # arrow right
+    assert not page.find_element("id", "answer").is_displayed()
     strongest = page.find_element("css selector", "#strongest button")
     assert strongest.get_attribute("aria-label").startswith("Atom ")
     strongest.send_keys("\n")
@@ -148,7 +153,59 @@ def test_clear(page: Page, files: list[str]) -> None:
     assert text(page, "#file") == "two <i>.png"
 
 
+def test_photo_then_evidence_then_atoms(browser: Any, address: str, files: list[str]) -> None:
+    page = open_page(browser, address, 390)
+    assert "Choose an image" in text(page, "#empty")
+    choose(page, *files)
+    tops = [
+        page.find_element("css selector", place).location["y"] for place in ("#photo", "#map", "#classes", "#score")
+    ]
+    assert tops == sorted(tops)
+    assert not page.find_element("id", "strongest").is_displayed()
+    page.find_element("id", "atoms-tab").click()
+    assert page.find_element("id", "strongest").is_displayed()
+    assert not page.find_element("id", "photo").is_displayed()
+    assert page.find_element("id", "atoms-tab").get_attribute("aria-selected") == "true"
+
+
+def test_numbers_of_thumbnails(browser: Any, tmp_path: Path) -> None:
+    """They are visible beside the longest name."""
+    from ddlcn import DDLCNClassifier
+    from ddlcn.serve import create_app
+
+    rng = np.random.default_rng(0)
+    images = [bars(rng, angle) for angle in (0, 2) for _ in range(4)]
+    labels = np.repeat(["a very long name of a class", "b" * 90], 4)
+    model = DDLCNClassifier("paper", atoms_per_class=2).fit(images, labels)
+    Image.fromarray(images[0]).save(tmp_path / "one.png")
+    with running(create_app(model)) as (host, port):
+        page = open_page(browser, f"http://{host}:{port}/", 390)
+        choose(page, str(tmp_path / "one.png"))
+        share = page.find_element("css selector", "#images span + span")
+        assert re.fullmatch(r"\d+\.\d\s%", share.text)
+        assert page.execute_script("return arguments[0].scrollWidth <= arguments[0].clientWidth", share)
+
+
+@pytest.mark.parametrize("touch", [True, False])
+def test_words_for_touch(browser: Any, address: str, files: list[str], touch: bool) -> None:
+    def emulate(on: bool) -> None:
+        browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": on, "maxTouchPoints": 5})
+
+    emulate(touch)
+    try:
+        page = open_page(browser, address, 390)
+        choose(page, files[0])
+        page.find_element("id", "atoms-tab").click()
+        shown = text(page, "body")
+        assert ("Touch one to see its patches" in shown, "with Tab" in shown, "Drop images" in shown) == (
+            (True, False, False) if touch else (False, True, True)
+        )
+    finally:
+        emulate(False)
+
+
 def test_atoms(page: Page) -> None:
+    page.find_element("id", "atoms-tab").click()
     wait(page, lambda: text(page, "#count").startswith("All 16 atoms"))
     page.find_element("css selector", f"#learnt option[value='{CLASSES[3]}']").click()
     wait(page, lambda: text(page, "#count").startswith("All 4 atoms"))
@@ -163,16 +220,19 @@ def test_atoms_of_channels(browser: Any, coloured, tmp_path) -> None:
     Image.fromarray(coloured[1][0]).save(tmp_path / "red.png")
     with running(create_app(coloured[0])) as (host, port):
         page = open_page(browser, f"http://{host}:{port}/")
+        page.find_element("id", "atoms-tab").click()
         wait(page, lambda: text(page, "#count").startswith("All 9 atoms"))
         for button in page.find_elements("css selector", "#channels button")[1:]:
             button.click()
             drawn = button.text == "color"
             wait(page, lambda drawn=drawn: text(page, "#count").startswith("All 9 atoms" if drawn else "9 atoms; draw"))
             assert len(page.find_elements("css selector", "#atoms img")) == (9 if drawn else 0)
+        page.find_element("id", "prediction-tab").click()
         choose(page, str(tmp_path / "red.png"))
+        page.find_element("id", "atoms-tab").click()
         assert page.find_elements("css selector", "#strongest img")
         assert page.find_element("id", "network").is_displayed() == ("efficientnet-lite0" in text(page, "#about"))
-        assert wait(page, lambda: page.execute_script("return original.naturalWidth > 0"))
+        assert wait(page, lambda: page.execute_script("return searched.naturalWidth > 0"))
         assert browser.get_log("browser") == []
 
 

@@ -4,7 +4,7 @@ Atoms of SIFT are drawn as edges, those of colour statistics as colours. Those o
 descriptor, can't be drawn: the training patches nearest to them take their place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from matplotlib.figure import Figure
 
+from ddlcn.blas import one_blas_thread
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.descriptors.backbone import Backbone
@@ -23,11 +24,14 @@ from ddlcn.report.colors import color_patch
 from ddlcn.report.pixels import as_image, full_contrast, patch, working_picture
 from ddlcn.report.tiles import Square, Tile, captioned, draw_tiles, plain, signed, width
 
-_MOST_IMAGES = 200  # training images that are searched for patches, evenly drawn
+_MOST_IMAGES = 100  # training images that are searched for patches, evenly drawn
 _LEAST = 0.005  # weight of a first-layer atom in a deeper one that is worth showing
 _WIDE, _ROW = 20.0, 1.65  # of the sheet and of a row of tiles, in sides of a square
 _HEAD = 1.0  # title and note of a layer
 NETWORK_NOTE = "A cell of a network's map has seen more of the image than itself."
+
+
+Patches = list[list[np.ndarray]]  # those nearest to each atom
 
 
 class Layer(NamedTuple):
@@ -83,28 +87,44 @@ def atom_class(model: DDLCNClassifier, channel: Channel, atom: int) -> Any:
 
 def layers(model: DDLCNClassifier, images: Sequence[Any] | np.ndarray | None = None, most: int = 48) -> list[Layer]:
     """Return at most so many atoms of each layer, channel by channel; with training images, the nearest patches too."""
+    channels, patches = atom_channels(model), {}
+    if images is not None:
+        patches = nearest_patches(model, images, {c.name: _with_patches(model, c, most) for c in channels})
     found = []
-    for channel in atom_channels(model):
-        drawn = atom_values(channel, channel.dictionaries[0][0]) is not None
-        found += _drawn_layers(model, channel, images, most) if drawn else _patch_layers(model, channel, images, most)
+    for channel in channels:
+        make = _drawn_layers if _can_be_drawn(channel) else _patch_layers
+        found += make(model, channel, patches.get(channel.name), most)
     return found
 
 
-def _drawn_layers(model: DDLCNClassifier, channel: Channel, images: Any, most: int) -> list[Layer]:
+def _can_be_drawn(channel: Channel) -> bool:
+    return atom_values(channel, channel.dictionaries[0][0]) is not None
+
+
+def _numbers(model: DDLCNClassifier, channel: Channel, most: int) -> list[list[int]]:
+    """Numbers of the atoms that are shown, layer by layer."""
+    deeper = range(1, len(channel.dictionaries))
+    return [heaviest(model, channel, most).tolist()] + [[k for k, _ in shared(channel, d, most // 2)] for d in deeper]
+
+
+def _with_patches(model: DDLCNClassifier, channel: Channel, most: int) -> np.ndarray:
+    """The atoms that are shown with patches: of a channel that can be drawn, those of the first layer."""
+    numbers = _numbers(model, channel, most)[: 1 if _can_be_drawn(channel) else None]
+    return np.concatenate([atoms[own] for atoms, own in zip(channel.dictionaries, numbers, strict=False)])
+
+
+def _drawn_layers(model: DDLCNClassifier, channel: Channel, patches: Patches | None, most: int) -> list[Layer]:
     """Layers of atoms that can be drawn."""
     first, *deeper = (
         [values for atom in atoms if (values := atom_values(channel, atom)) is not None]
         for atoms in channel.dictionaries
     )
     chosen = heaviest(model, channel, most)
-    patches: list[list[np.ndarray]] = [[]] * len(chosen)
-    if images is not None:
-        patches = nearest_patches(model, channel, images, channel.dictionaries[0][chosen])
     tiles = [
         Tile(captioned([first[atom], *near], _caption(model, channel, atom)))
-        for atom, near in zip(chosen, patches, strict=True)
+        for atom, near in zip(chosen, patches or [[]] * len(chosen), strict=True)
     ]
-    rest = "" if images is None else ", each with the training patches nearest to it"
+    rest = "" if patches is None else ", each with the training patches nearest to it"
     found = [Layer(_title(channel, 0, tiles) + rest, atom_note(channel), tiles)]
     for depth, atoms in enumerate(deeper, start=1):
         tiles = [
@@ -115,19 +135,15 @@ def _drawn_layers(model: DDLCNClassifier, channel: Channel, images: Any, most: i
     return found
 
 
-def _patch_layers(model: DDLCNClassifier, channel: Channel, images: Any, most: int) -> list[Layer]:
+def _patch_layers(model: DDLCNClassifier, channel: Channel, patches: Patches | None, most: int) -> list[Layer]:
     """Layers of atoms that can't be drawn, each as the training patches nearest to it."""
-    numbers = [heaviest(model, channel, most).tolist()]
-    numbers += [[k for k, _ in shared(channel, d, most // 2)] for d in range(1, len(channel.dictionaries))]
-    if images is None:
+    if patches is None:
         sizes = " + ".join(str(len(atoms)) for atoms in channel.dictionaries)
         return [Layer(f"{channel.name}: {sizes} atoms, not shown without training images", atom_note(channel), [])]
-    chosen = [atoms[own] for atoms, own in zip(channel.dictionaries, numbers, strict=True)]
-    patches = iter(nearest_patches(model, channel, images, np.concatenate(chosen)))
-    found = []
-    for depth, own in enumerate(numbers):
+    found, rest = [], iter(patches)
+    for depth, own in enumerate(_numbers(model, channel, most)):
         captions = (str(k) if depth else _caption(model, channel, k) for k in own)
-        tiles = [Tile(captioned(next(patches), caption)) for caption in captions]
+        tiles = [Tile(captioned(next(rest), caption)) for caption in captions]
         found.append(Layer(_title(channel, depth, tiles), "" if depth else atom_note(channel), tiles))
     return found
 
@@ -192,32 +208,65 @@ def heaviest(model: DDLCNClassifier, channel: Channel, n: int) -> np.ndarray:
 
 
 def nearest_patches(
-    model: DDLCNClassifier, channel: Channel, images: Sequence[Any] | np.ndarray, atoms: np.ndarray, n: int = 3
-) -> list[list[np.ndarray]]:
-    """Return the patches nearest to each atom, one per image; of many images some are searched."""
+    model: DDLCNClassifier, images: Sequence[Any] | np.ndarray, atoms: Mapping[str, np.ndarray], n: int = 3
+) -> dict[str, Patches]:
+    """Return the patches nearest to atoms of channels, by name: for each atom one per image, of at most n images.
+
+    Of many images some are searched.
+    """
     rows = np.unique(np.linspace(0, len(images) - 1, _MOST_IMAGES).astype(int))
-    searches = (delayed(_nearest_in)(model, channel, images[i], atoms) for i in rows)
-    found = Parallel(n_jobs=model.n_jobs, prefer="threads")(searches)
-    order = np.argsort([distances for distances, *_ in found], axis=0, kind="stable")[:n]
-    patches: list[list[Any]] = [[None] * len(order) for _ in atoms]
-    for i in np.unique(order):
-        _, positions, shape, sizes = found[i]
-        picture = working_picture(model, images[rows[i]], shape)
-        for rank, k in np.argwhere(order == i):
-            patches[k][rank] = visible_patch(channel, picture, positions[k], int(sizes[k]))
+    run = Parallel(n_jobs=model.n_jobs, prefer="threads")
+    with one_blas_thread():  # products of two cores in each of two threads wait for each other
+        searched = run(delayed(_nearest_in)(model, as_image(model, images[i]), atoms) for i in rows)
+    ranks = {
+        name: np.argsort([found[name].distances for found in searched], axis=0, kind="stable")[:n] for name in atoms
+    }
+    jobs = []
+    for i, found in enumerate(searched):
+        wanted = {name: [k for k in range(len(atoms[name])) if i in order[:, k]] for name, order in ranks.items()}
+        jobs.append(delayed(_cut)(model, images[rows[i]], found, wanted))
+    cut = run(jobs)
+    return {
+        name: [[cut[i][name][k] for i in order[:, k]] for k in range(order.shape[1])] for name, order in ranks.items()
+    }
+
+
+class _Nearest(NamedTuple):
+    """Of the patch of an image that is nearest to each atom: its distance, position and size; the image's shape."""
+
+    distances: np.ndarray
+    positions: np.ndarray
+    sizes: np.ndarray
+    shape: tuple[int, int]
+
+
+def _nearest_in(model: DDLCNClassifier, image: Any, atoms: Mapping[str, np.ndarray]) -> dict[str, _Nearest]:
+    channels = tuple(channel for channel in model.encoder_.channels if channel.name in atoms)
+    encoder = replace(model.encoder_, channels=channels, weights=(1.0,) * len(channels))
+    found, described = {}, encoder.describe(image)
+    for channel in channels:
+        values, positions, shape, sizes = described[channel.name]
+        values = channel.reduced(values)
+        distances = values @ (-2 * atoms[channel.name].T)
+        distances += np.einsum("ij,ij->i", values, values)[:, None]  # less ‖atom‖², the same for all
+        best = distances.argmin(axis=0)
+        found[channel.name] = _Nearest(distances.min(axis=0), positions[best], sizes[best], shape)
+    return found
+
+
+def _cut(
+    model: DDLCNClassifier, image: Any, found: dict[str, _Nearest], wanted: dict[str, list[int]]
+) -> dict[str, dict[int, np.ndarray]]:
+    """The nearest patches of some atoms in an image, by channel and atom."""
+    patches: dict[str, dict[int, np.ndarray]] = {}
+    pictures: dict[tuple[int, int], np.ndarray] = {}
+    for name, own in wanted.items():
+        _, positions, sizes, shape = found[name]
+        if own and shape not in pictures:
+            pictures[shape] = working_picture(model, image, shape)
+        channel = model.encoder_[name]
+        patches[name] = {k: visible_patch(channel, pictures[shape], positions[k], int(sizes[k])) for k in own}
     return patches
-
-
-def _nearest_in(
-    model: DDLCNClassifier, channel: Channel, image: Any, atoms: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, tuple[int, int], np.ndarray]:
-    """Distance of the patch of an image that is nearest to each atom, its position, the image's shape, its size."""
-    encoder = replace(model.encoder_, channels=(channel,), weights=(1.0,))
-    values, positions, shape, sizes = encoder.describe(as_image(model, image))[channel.name]
-    values = channel.reduced(values)
-    distances = (values**2).sum(axis=1)[:, None] - 2 * values @ atoms.T  # less ‖atom‖², the same for all
-    best = distances.argmin(axis=0)
-    return distances.min(axis=0), positions[best], shape, sizes[best]
 
 
 def shared(channel: Channel, depth: int, most: int, partners: int = 4) -> list[tuple[int, list[tuple[int, float]]]]:

@@ -7,12 +7,12 @@ import numpy as np
 from ddlcn.evaluation import Evaluation
 from ddlcn.report.pixels import data_uri
 
-MOST_CELLS = 25  # rows and columns of the table
+MOST_CLASSES = 60  # of the table
 _RIGHT, _WRONG = (33, 118, 180), (214, 96, 20)
 
 
 def class_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return a row per class that was tested or predicted: `correct` of its `n` images, and most frequent mistakes."""
+    """Return a row per class that was tested or predicted, the lowest recall first, with its most frequent mistakes."""
     counts, names = evaluation.confusion, evaluation.classes
     correct, tested, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     rows = []
@@ -22,7 +22,7 @@ def class_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
         recall, precision = (correct[c] / n if n else None for n in (tested[c], predicted[c]))
         row = {"name": names[c], "n": int(tested[c]), "correct": int(correct[c])}
         rows.append(row | {"recall": recall, "precision": precision, "classified_as": mistakes[:3]})
-    return rows
+    return sorted(rows, key=lambda row: (row["recall"] is None, row["recall"], -row["n"]))
 
 
 def heat(evaluation: Evaluation) -> dict[str, Any]:

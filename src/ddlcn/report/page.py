@@ -1,25 +1,17 @@
-"""The report: one HTML page about a tested model, which needs no other file.
-
-All text from users is escaped by the template, and the page's security policy allows its own script only.
-"""
+"""The report: one HTML page about a tested model, which needs no other file."""
 
 import os
 import platform
-import re
 import sys
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.description import describe, networks, selection_sentences, settings
@@ -29,15 +21,14 @@ from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
 from ddlcn.persistence.atomic import write_atomically
 from ddlcn.report.atoms import NETWORK_NOTE, has_network, layers
-from ddlcn.report.confusions import MOST_CELLS, class_rows, heat
+from ddlcn.report.confusions import MOST_CLASSES, class_rows, heat
 from ddlcn.report.curve import Point
 from ddlcn.report.examples import Examples, image_name, picture
+from ddlcn.report.html import render
 from ddlcn.report.leaks import find_leaks
-from ddlcn.report.pixels import data_uri
-from ddlcn.report.strokes import svg_paths
 
 _ATOMS = 24  # of the first layer, at most
-_MARKER = '<meta name="generator" content="ddlcn report">'  # without it, a page is not ours
+_GENERATOR = "ddlcn report"
 
 
 def write_report(
@@ -91,9 +82,10 @@ def write_report(
     examples, described = Examples(model, evaluation, test), describe(model)
     parts = {
         "classes": lambda: class_rows(evaluation),
-        "heat": lambda: heat(evaluation) if len(evaluation.classes) > MOST_CELLS else None,
+        "heat": lambda: heat(evaluation) if len(evaluation.classes) > MOST_CLASSES else None,
         "pairs": examples.pairs,
         "mistakes": examples.mistakes,
+        "gallery": examples.gallery,
         "best": examples.best,
         "leaks": lambda: None if train is None else find_leaks(model, train, test),
         "layers": lambda: layers(model, None if train is None else train.images, _ATOMS),
@@ -107,7 +99,7 @@ def write_report(
         "train": train,
         "source": Path(test.source).name,
         "command": command,
-        "skipped": list(dict.fromkeys((train.skipped if train else []) + test.skipped)),
+        "skipped": list(dict.fromkeys(skip for part in (train, test) if part for skip in _skipped(part))),
         "stages": {**stages, **model.timings_, "testing": evaluation.seconds},
         "memory": _peak_memory(),
         "settings": settings(described),
@@ -122,37 +114,23 @@ def write_report(
         "image_name": image_name,
     }
     facts |= {name: make() for name, make in track("Report", parts.items(), total=len(parts))}
-    write_atomically(page, _render(facts).encode("utf-8", "replace"))  # file names may be no Unicode
+    text = render("page.html", facts, generator=_GENERATOR)
+    write_atomically(page, text.encode("utf-8", "replace"))  # file names may be no Unicode
     return page
 
 
 def report_page(directory: str | os.PathLike[str]) -> Path:
     """Return the page that a report is written to, unless it is someone else's."""
     page = Path(directory, "index.html")
-    if page.is_file() and _MARKER.encode() not in page.read_bytes()[:1000]:
+    if page.is_file() and f'content="{_GENERATOR}"'.encode() not in page.read_bytes()[:1000]:
         raise DDLCNError(f"{str(page)!r} is no report of ddlcn; name another folder, or remove the file")
     return page
 
 
-def _render(facts: dict[str, Any]) -> str:
-    loader = PackageLoader("ddlcn.report", ".")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "strokes": svg_paths,
-        "thumbnail": partial(data_uri, side=48),
-        "percent": lambda share: "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%",
-        "breakable": lambda text: Markup("<wbr>").join(re.split("(?<=[/(])", str(text))),
-    }
-    style, script = (loader.get_source(environment, name)[0] for name in ("page.css", "page.js"))
-    digest = b64encode(sha256(script.encode()).digest()).decode()
-    page = environment.get_template("page.html")
-    return page.render(facts, marker=Markup(_MARKER), style=Markup(style), script=Markup(script), script_digest=digest)
+def _skipped(part: ImageSet) -> list[tuple[str, str]]:
+    """Files that could not be used, named from the data's folder on, and why."""
+    root, found = Path(part.source), [(Path(path), reason) for path, reason in part.skipped]
+    return [(str(path.relative_to(root) if root in path.parents else path), reason) for path, reason in found]
 
 
 def _curve(points: Sequence[Point]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from PIL import Image
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
-from ddlcn.images import read_colour, read_grey
+from ddlcn.images import decode_file, read_colour, read_grey
+from ddlcn.images.decode import naming, open_image
 from ddlcn.persistence.atomic import write_atomically
 
 EVIDENCE_COLOURS = "RdBu_r"  # red is evidence for the class, blue against it
@@ -28,6 +29,14 @@ def read_original(model: DDLCNClassifier, image: Any, colour: bool = False) -> n
     """Return an image at its own size, in grey or in colour."""
     read = read_colour if colour else read_grey
     return read(as_image(model, image), value_range=model.encoder_.value_range)
+
+
+def read_small(model: DDLCNClassifier, image: Any, side: int, colour: bool = False) -> np.ndarray:
+    """Return an image that keeps so many pixels per side if it has them: large JPEGs are shrunk while decoded."""
+    if not isinstance(image, str | os.PathLike):
+        return read_original(model, image, colour)
+    with naming(repr(os.fspath(image))), open_image(image) as file:
+        return decode_file(file, least_side=side, colour=colour)
 
 
 def working_picture(model: DDLCNClassifier, image: Any, shape: tuple[int, int]) -> np.ndarray:

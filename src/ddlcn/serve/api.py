@@ -1,9 +1,11 @@
 """The routes: the page, the API and its description."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import resources
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.exceptions import RequestValidationError
@@ -15,7 +17,7 @@ from ddlcn import __version__
 from ddlcn.blas import one_blas_thread
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
-from ddlcn.serve import answers
+from ddlcn.serve import answers, samples
 from ddlcn.serve.guard import Guard, refusal
 from ddlcn.serve.limits import Limits
 from ddlcn.serve.predictor import NotFound, Predictor, Upload
@@ -37,6 +39,7 @@ _STATIC = {  # package, name and type of each file of the page
     "/report.css": ("ddlcn.report", "page.css", "text/css"),
     "/page.js": ("ddlcn.serve", "page.js", "text/javascript"),
 }
+_as_text = partial(json.dumps, indent=2, ensure_ascii=False)
 _TEMPLATES = Environment(loader=PackageLoader("ddlcn.serve", "."), autoescape=True, trim_blocks=True)
 
 
@@ -55,7 +58,11 @@ TheService = Annotated[Service, Depends(_service)]
 api = APIRouter(responses={status: {"model": answers.Problem, "description": why} for status, why in _REASONS.items()})
 
 
-@api.post("/api/predict")
+def _sample(response: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {"application/json": {"example": response}}}}
+
+
+@api.post("/api/predict", responses=_sample(samples.PREDICTIONS))
 async def predict(
     service: TheService, images: Annotated[list[UploadFile], File(min_length=1, description="one image or several")]
 ) -> answers.Predictions:
@@ -69,7 +76,7 @@ async def predict(
     return await service.workers.run(service.predictor.predict, [await _read(image) for image in images])
 
 
-@api.post("/api/explain")
+@api.post("/api/explain", responses=_sample(samples.EXPLANATION))
 async def explain(
     service: TheService,
     image: Annotated[UploadFile, File(description="the image")],
@@ -82,7 +89,7 @@ async def explain(
     return await service.workers.run(service.predictor.explain, await _read(image), label or None, numbers)
 
 
-@api.get("/api/atoms")
+@api.get("/api/atoms", responses=_sample(samples.ATOMS))
 async def atoms(
     service: TheService,
     channel: Annotated[str | None, Query(description="whose atoms; by default the first channel that has any")] = None,
@@ -97,13 +104,13 @@ async def atoms(
     return await service.workers.run(service.predictor.atoms, channel, layer, start, count, label or None)
 
 
-@api.get("/api/model")
+@api.get("/api/model", responses=_sample(samples.MODEL))
 async def model(service: TheService) -> answers.Model:
     """Describe the model: its classes and channels, and the limits of a request."""
     return service.predictor.describe()
 
 
-@api.get("/healthz")
+@api.get("/healthz", responses=_sample(samples.HEALTH))
 async def healthz() -> answers.Health:
     """Say that the server is running."""
     return answers.Health(status="ok")
@@ -175,4 +182,4 @@ async def _read(image: UploadFile) -> Upload:
 
 async def _docs(request: Request) -> Response:
     page = _TEMPLATES.get_template("docs.html")
-    return HTMLResponse(page.render(request.app.openapi(), address=str(request.base_url)))
+    return HTMLResponse(page.render(request.app.openapi(), address=str(request.base_url), as_text=_as_text))

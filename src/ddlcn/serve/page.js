@@ -77,7 +77,8 @@ function add(files) {
     const item = { file, url: URL.createObjectURL(file), answers: new Map() };
     item.thumbnail = make("img", { src: item.url, alt: "" });
     item.caption = make("span", { textContent: "…" });
-    item.button = make("button", { type: "button", title: file.name }, item.thumbnail, item.caption);
+    item.share = make("span");
+    item.button = make("button", { type: "button", title: file.name }, item.thumbnail, item.caption, item.share);
     item.button.onclick = () => show(item);
     const place = make("li", {}, item.button);
     $("images").append(place);
@@ -92,7 +93,8 @@ function add(files) {
         item.best = await explain(item);
         item.thumbnail.onerror = () => (item.thumbnail.src = item.url = item.best.image); // a format that browsers don't know
         if (item.thumbnail.complete && !item.thumbnail.naturalWidth) item.thumbnail.onerror();
-        item.caption.textContent = `${item.best.label} ${percent(item.best.probability)}`;
+        item.caption.textContent = item.best.label;
+        item.share.textContent = percent(item.best.probability);
         item.button.ariaLabel = `${file.name}: ${item.best.label}, ${percent(item.best.probability)}`;
         showStatus(`${file.name}: ${item.best.label}, ${percent(item.best.probability)}`);
         if (first) show(item);
@@ -113,7 +115,8 @@ $("clear").onclick = () => {
     for (const { src } of $("images").querySelectorAll("img")) URL.revokeObjectURL(src);
     $("images").replaceChildren();
     $("problems").replaceChildren();
-    $("answer").hidden = $("clear").hidden = true;
+    $("answer").hidden = $("why").hidden = $("clear").hidden = true;
+    $("empty").hidden = false;
     showStatus("Cleared");
     $("files").focus();
   });
@@ -124,16 +127,20 @@ function show(item) {
   shown = item;
   for (const button of $("images").querySelectorAll("button")) button.ariaCurrent = String(button === item.button);
   $("answer").hidden = false;
+  $("why").hidden = !item.best.atoms.length;
+  $("empty").hidden = true;
   $("file").textContent = item.file.name;
   $("label").replaceChildren(item.best.label, " ", make("small", { textContent: percent(item.best.probability) }));
   const [height, width] = item.best.shape;
-  $("frame").style.setProperty("--ratio", width / height);
-  $("frame").classList.toggle("coarse", Math.max(height, width) < 100);
-  for (const image of [$("photo"), $("original")]) {
-    image.onerror = () => (image.src = item.best.image);
-    image.src = item.best.deskewed ? item.best.image : item.url; // the evidence is for the deskewed image
+  for (const frame of document.querySelectorAll(".frame")) {
+    frame.style.setProperty("--ratio", width / height);
+    frame.classList.toggle("coarse", Math.max(height, width) < 100);
   }
-  $("photo").alt = item.file.name;
+  for (const id of ["photo", "before", "grey", "searched"]) {
+    $(id).onerror = () => ($(id).src = item.best.image);
+    $(id).src = item.best.deskewed && id !== "photo" ? item.best.image : item.url; // the evidence is for the deskewed image
+  }
+  $("photo").alt = $("searched").alt = item.file.name;
   $("find").hidden = item.best.classes.length <= 12;
   $("find").value = "";
   $("classes").replaceChildren(...item.best.classes.map(({ label, probability }) => choice(item, label, probability)));
@@ -207,17 +214,31 @@ function draw(atom) {
   return svg;
 }
 
-$("opacity").oninput = () => {
-  const cover = $("opacity").value;
-  $("cover").textContent = `${cover} %`;
-  $("map").style.opacity = cover / 100;
-  $("photo").classList.toggle("covered", cover > 0);
-};
-$("opacity").oninput();
+$("wipe").oninput = () => $("answer").style.setProperty("--cut", `${$("wipe").value}%`);
 $("find").oninput = () => {
   const wanted = $("find").value.toLowerCase();
   for (const label of $("classes").children) label.hidden = !label.querySelector("b").textContent.toLowerCase().includes(wanted);
 };
+
+// -------------------------------------------------------------------------------------------------- tabs
+
+const tabs = [$("prediction-tab"), $("atoms-tab")];
+function openTab(chosen) {
+  for (const tab of tabs) {
+    tab.ariaSelected = String(tab === chosen);
+    tab.tabIndex = tab === chosen ? 0 : -1;
+    $(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+  }
+}
+for (const tab of tabs) {
+  tab.onclick = () => openTab(tab);
+  tab.onkeydown = ({ key }) => {
+    if (key !== "ArrowLeft" && key !== "ArrowRight") return;
+    const other = tabs[1 - tabs.indexOf(tab)];
+    openTab(other);
+    other.focus();
+  };
+}
 
 // ----------------------------------------------------------------------------------------------- sources
 
