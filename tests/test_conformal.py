@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax
 
 from ddlcn import DDLCNClassifier, DDLCNError
 from ddlcn.conformal import Conformal, activity
@@ -12,9 +13,10 @@ RNG = np.random.default_rng(0)
 
 
 def drawn(n, n_classes=4, hard=1.0):
-    """Scores of images, the numbers of their classes, and the activity of two channels."""
+    """Log-probabilities of images, the numbers of their classes, and the activity of two channels."""
     y = RNG.integers(n_classes, size=n)
-    return np.eye(n_classes)[y] + hard * RNG.normal(size=(n, n_classes)), y, RNG.normal(3, 0.1, size=(n, 2))
+    scores = np.eye(n_classes)[y] + hard * RNG.normal(size=(n, n_classes))
+    return log_softmax(3 * scores, axis=1), y, RNG.normal(3, 0.1, size=(n, 2))
 
 
 def new_digits():
@@ -33,15 +35,24 @@ def model():
 
 @pytest.mark.parametrize("conditional", [False, True])
 def test_p_values_by_counting(conditional):
-    scores, y, active = drawn(30)
-    held_out = Conformal.from_held_out(scores, y, active)
-    new = drawn(5)[0]
+    logs, y, active = drawn(30)
+    held_out = Conformal.from_held_out(logs, y, active)
+    known, new = (held_out.conformity(*each) for each in ((logs, active), drawn(5)[::2]))
     found = held_out.p_values(new, conditional)
     for image in range(5):
         for c in range(4):
-            own = [float(s[k]) for s, k in zip(scores, y, strict=True) if k == c or not conditional]
-            truth = (1 + sum(s <= new[image, c] for s in own)) / (1 + len(own))
+            own = [own[k] for own, k in zip(known, y, strict=True) if k == c or not conditional]
+            truth = (1 + sum(each <= new[image, c] for each in own)) / (1 + len(own))
             assert_allclose(found[image, c], truth)
+
+
+def test_conformity_by_its_formula():
+    """The log-probability, less ten for each standard deviation of activity beyond three."""
+    logs, y, active = drawn(30)
+    held_out = Conformal.from_held_out(logs, y, active)
+    for shift, excess in ((2.9, 0), (5, 2), (-4.5, 1.5)):
+        strange = held_out.mean + np.array([shift, 0.5]) * held_out.deviation
+        assert_allclose(held_out.conformity(logs[:1], strange[None]), logs[:1] - 10 * excess, atol=1e-3)
 
 
 @pytest.mark.parametrize("hard", [0.2, 1.0])
@@ -51,36 +62,39 @@ def test_coverage(hard, conditional):
     shares = []
     for _ in range(400):
         held_out = Conformal.from_held_out(*drawn(100, hard=hard))
-        scores, y, _ = drawn(200, hard=hard)
-        found = held_out.p_values(scores, conditional)[np.arange(200), y] > 0.1
+        logs, y, active = drawn(200, hard=hard)
+        found = held_out.p_values(held_out.conformity(logs, active), conditional)[np.arange(200), y] > 0.1
         shares.append([found[y == c].mean() for c in range(4)] if conditional else [found.mean()])
     coverage = np.mean(shares, axis=0)
     assert (coverage >= 0.893).all()
     assert (coverage <= (0.95 if conditional else 0.92)).all()
 
 
-def test_false_alarms():
-    """Of images like the held-out ones, a share of at most about α has a novelty above 1 − α."""
+@pytest.mark.parametrize("n", [20, 100])
+def test_false_alarms(n):
+    """Of images like the held-out ones, a share of at most about α has a novelty of 1 − α."""
     shares = []
     for _ in range(400):
-        held_out, (scores, _, active) = Conformal.from_held_out(*drawn(100)), drawn(200)
-        shares.append(np.mean(held_out.novelty(scores, active) >= 0.95))
-    assert 0.03 <= np.mean(shares) <= 0.06
+        held_out, (logs, _, active) = Conformal.from_held_out(*drawn(n)), drawn(200)
+        shares.append(np.mean(held_out.novelty(held_out.conformity(logs, active)) >= 0.95))
+    assert 0.03 <= np.mean(shares) <= 0.065
 
 
 def test_novelty_of_strange_images():
-    """Low scores for all classes, a channel that is silent or too active; and why, in words."""
+    """No likely class, a channel that is silent or too active; and why, in words."""
     held_out = Conformal.from_held_out(*drawn(100, hard=0.2))
-    usual = np.array([[1.0, 0, 0, 0]] * 4)
-    usual[1] = -1
+    logs = np.log([[0.97, 0.01, 0.01, 0.01], [0.25] * 4, [0.97, 0.01, 0.01, 0.01], [0.97, 0.01, 0.01, 0.01]])
     active = np.array([[3, 3], [3, 3], [-6.9, 3], [3, 9.0]])
-    found = held_out.novelty(usual, active)
+    conformity = held_out.conformity(logs, active)
+    found = held_out.novelty(conformity)
     assert found[0] < 0.95
-    assert_allclose(found[1:], 1 - 1 / 101)
-    reasons = held_out.reasons(usual, active, ["sift", "color"])[1:]
-    assert reasons[0] == "its score is low for every class"
-    assert reasons[1] == "it has less structure in channel sift than they have"
-    assert reasons[2] == "it has more structure in channel color than they have"
+    assert (found[1:] >= 0.95).all()
+    assert_allclose(found[2:], 1 - 1 / 101)
+    assert not (held_out.p_values(conformity)[1:] > 0.05).any()
+    reasons = held_out.reasons(active, ["sift", "color"])[1:]
+    assert reasons[0] == "no class is likely enough"
+    assert reasons[1] == "it has less structure than they have, as channel sift sees it"
+    assert reasons[2] == "it has more structure than they have, as channel color sees it"
 
 
 def test_activity_by_channel(model):
@@ -99,12 +113,13 @@ def test_activity_by_channel(model):
 
 def test_methods_of_a_model(model):
     images = new_digits()
-    scores = model.decision_function(images)
+    active = activity(model.encoder_, model.transform(images))
+    conformity = model.calibration_.conformity(model.predict_log_proba(images), active)
     novelty = model.novelty(images)
-    assert_array_equal(novelty, model.calibration_.novelty(scores, activity(model.encoder_, model.transform(images))))
+    assert_array_equal(novelty, model.calibration_.novelty(conformity))
     assert_array_equal(model.is_unknown(images, false_alarms=0.2), novelty >= 0.8)
     sets = model.predict_set(images, coverage=0.8)
-    assert_array_equal(sets, model.calibration_.p_values(scores) > 0.2)
+    assert_array_equal(sets, model.calibration_.p_values(conformity) > 0.2)
     assert sets.shape == (len(images), len(model.classes_))
     assert (model.predict_set(images, coverage=0.9) >= sets).all()
     blank_and_noise = [np.zeros((8, 8)), RNG.uniform(0, 16, (64, 64))]
@@ -127,8 +142,9 @@ def test_held_out_images_taught_nothing():
     model = quick_model(n_jobs=2).fit(images, labels)
     rows, scores = model.held_out_
     assert len(rows) == len(scores) == len(model.calibration_.own) == len(labels) // 3
-    own = scores[np.arange(len(rows)), np.searchsorted(model.classes_, labels[rows])]
-    assert_array_equal(own.astype(np.float32), model.calibration_.own)
+    own = model.svm_.log_probabilities(scores)[np.arange(len(rows)), np.searchsorted(model.classes_, labels[rows])]
+    assert (model.calibration_.own <= own + 1e-6).all()
+    assert np.mean(np.isclose(model.calibration_.own, own)) > 0.9  # the others have an excess
     backwards = quick_model().fit(images[::-1], labels[::-1])
     assert_array_equal(np.sort(len(labels) - 1 - backwards.held_out_.rows), np.sort(rows))
 

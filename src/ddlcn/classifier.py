@@ -233,8 +233,8 @@ class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEst
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        scores = self.decision_function(X)
+        return self.svm_.log_probabilities(scores)
 
     def explain(self, image: Any, label: Any = None) -> Evidence:
         """Return where in an image the score of a class (by default of the predicted one) comes from."""

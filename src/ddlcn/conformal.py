@@ -1,17 +1,18 @@
 """Conformal prediction: the labels that an image may have, and whether it is unlike the training images.
 
-Some training images teach neither the dictionaries nor the SVM that scores them. New images of the same kind score
-as they do. With s_1, …, s_m their scores for their own classes, a label has the p-value
+Some training images teach neither the dictionaries nor the SVM that scores them. New images of the same kind conform
+to their classes as these do. The conformity of an image to a class is
 
-    p = (1 + number of s_i ≤ score for the label) / (m + 1)
+    c = log probability − 10 · excess
+
+The excess is for images that have no class at all: blank ones, noise, a digit among photographs. It is how far the
+activity of a channel, log ‖b‖₁ / ‖b‖₂ of its block b, is from the mean of these images, beyond three standard
+deviations. With c_1, …, c_m the conformity of these images to their own classes, a label has the p-value
+
+    p = (1 + number of c_i ≤ c) / (m + 1)
 
 and the true label of a new image has p ≤ α in a share of at most about α of cases. By the same rule an image is
-unknown if it is stranger than these images. Strangeness is the larger of two deviations, in standard deviations:
-
-    how far its largest score is below the mean
-    how far the activity of a channel, log ‖b‖₁ / ‖b‖₂ of its block b, is from the mean, less three
-
-The second finds what has no class at all: a blank image, noise, a digit among photographs.
+unknown if its largest conformity is small beside the largest ones of these images.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.stats import norm, t
 from sklearn.utils.validation import check_is_fitted
 
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
-from ddlcn.linear.calibration import score_per_class
 from ddlcn.linear.svm import LinearSVM
 
-_USUAL = 3.0  # standard deviations of a channel's activity that are nothing strange
-_SILENT = 1e-3  # activity of a channel whose block is zero
+_USUAL = 3.0  # standard deviations of a channel's activity that are no excess
+_PRICE = 10.0  # of a standard deviation of excess, in log-probabilities
+_SILENT = 1e-3  # ‖b‖₁ / ‖b‖₂ of a block of zeros
+_SMALLEST = 1e-3  # standard deviation
 _REMEDY = 'train with images_per_class="auto" on at least two images per class'
 
 
@@ -42,37 +45,39 @@ class Conformal:
     Parameters
     ----------
     own : array of shape (n_images,)
-        The score of each image for its own class.
+        The conformity of each image to its own class.
+    largest : array of shape (n_images,)
+        Its largest conformity to any class.
     classes : array of int
         The number of its class.
-    strangeness : array of shape (n_images,)
-    mean, deviation : arrays of shape (1 + n_channels,)
-        Of the largest score, and of the activity of each channel.
+    mean, deviation : arrays of shape (n_channels,)
+        Of the activity of each channel.
 
     Examples
     --------
-    >>> scores, activity = np.array([[1.0, -1.0], [0.5, -1.0], [-1.0, 0.9]]), np.array([[2.0], [2.1], [2.2]])
-    >>> held_out = Conformal.from_held_out(scores, np.array([0, 0, 1]), activity)
-    >>> held_out.p_values(np.array([[0.95, -1.0], [-2.0, -2.0]]))
+    >>> logs, active = np.log([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]), np.array([[2.0], [2.1], [2.2]])
+    >>> held_out = Conformal.from_held_out(logs, np.array([0, 0, 1]), active)
+    >>> conformity = held_out.conformity(np.log([[0.85, 0.15], [0.5, 0.5]]), np.array([[2.0], [2.0]]))
+    >>> held_out.p_values(conformity)
     array([[0.75, 0.25],
            [0.25, 0.25]])
-    >>> held_out.novelty(np.array([[0.95, -1.0], [-2.0, -2.0]]), np.array([[2.0], [2.0]]))
+    >>> held_out.novelty(conformity)
     array([0.25, 0.75])
     """
 
     own: np.ndarray
+    largest: np.ndarray
     classes: np.ndarray
-    strangeness: np.ndarray
     mean: np.ndarray
     deviation: np.ndarray
 
     @classmethod
-    def from_held_out(cls, scores: np.ndarray, y: np.ndarray, activity: np.ndarray) -> Conformal:
+    def from_held_out(cls, log_probabilities: np.ndarray, y: np.ndarray, activity: np.ndarray) -> Conformal:
         """Return the calibration by held-out images.
 
         Parameters
         ----------
-        scores : array of shape (n_images, n_classes)
+        log_probabilities : array of shape (n_images, n_classes)
         y : array of int
             The numbers of their classes.
         activity : array of shape (n_images, n_channels)
@@ -81,10 +86,12 @@ class Conformal:
         -------
         Conformal
         """
-        facts = _facts(scores, activity)
-        mean, deviation = facts.mean(axis=0), np.maximum(facts.std(axis=0), np.float32(1e-3))
-        own = scores.astype(np.float32)[np.arange(len(y)), y]
-        return cls(own, y.astype(np.int32), _strangeness(facts, mean, deviation), mean, deviation)
+        freedom = max(1, len(y) - 1)
+        student = t.isf(norm.sf(_USUAL), freedom) / _USUAL  # the deviation of few images is uncertain
+        spread = activity.std(axis=0) * np.sqrt((len(y) + 1) / freedom) * student
+        mean, deviation = activity.mean(axis=0), np.maximum(spread, _SMALLEST).astype(np.float32)
+        found = _conformity(log_probabilities, activity, mean, deviation)
+        return cls(found[np.arange(len(y)), y], found.max(axis=1), y.astype(np.int32), mean, deviation)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by name, as in `calibration.own`."""
@@ -95,12 +102,26 @@ class Conformal:
         """Return the calibration of what `arrays` returned."""
         return cls(*(arrays[f"calibration.{each.name}"] for each in fields(cls)))
 
-    def p_values(self, scores: np.ndarray, class_conditional: bool = False) -> np.ndarray:
+    def conformity(self, log_probabilities: np.ndarray, activity: np.ndarray) -> np.ndarray:
+        """Return the conformity of images to classes.
+
+        Parameters
+        ----------
+        log_probabilities : array of shape (n_images, n_classes)
+        activity : array of shape (n_images, n_channels)
+
+        Returns
+        -------
+        array of shape (n_images, n_classes)
+        """
+        return _conformity(log_probabilities, activity, self.mean, self.deviation)
+
+    def p_values(self, conformity: np.ndarray, class_conditional: bool = False) -> np.ndarray:
         """Return the p-value of each label.
 
         Parameters
         ----------
-        scores : array of shape (n_images, n_classes)
+        conformity : array of shape (n_images, n_classes)
         class_conditional : bool
             Compare with held-out images of that class only.
 
@@ -109,30 +130,29 @@ class Conformal:
         array of shape (n_images, n_classes)
         """
         if not class_conditional:
-            return _p_values(self.own, scores)
-        columns = [_p_values(self.own[self.classes == c], column) for c, column in enumerate(scores.T)]
+            return _p_values(self.own, conformity)
+        columns = [_p_values(self.own[self.classes == c], column) for c, column in enumerate(conformity.T)]
         return np.stack(columns, axis=1)
 
-    def novelty(self, scores: np.ndarray, activity: np.ndarray) -> np.ndarray:
-        """Return 1 − p of the strangeness of each image: high for images unlike the training images.
+    def novelty(self, conformity: np.ndarray) -> np.ndarray:
+        """Return 1 − p of the largest conformity of each image: high for images unlike the training images.
 
         Parameters
         ----------
-        scores : array of shape (n_images, n_classes)
-        activity : array of shape (n_images, n_channels)
+        conformity : array of shape (n_images, n_classes)
 
         Returns
         -------
         array of shape (n_images,)
         """
-        return 1 - _p_values(-self.strangeness, -_strangeness(_facts(scores, activity), self.mean, self.deviation))
+        return 1 - _p_values(self.largest, conformity.max(axis=1))
 
-    def reasons(self, scores: np.ndarray, activity: np.ndarray, channels: Sequence[str]) -> list[str]:
-        """Return what is strangest about each image, in words.
+    def reasons(self, activity: np.ndarray, channels: Sequence[str]) -> list[str]:
+        """Return what is most unusual about each image, in words.
 
         Parameters
         ----------
-        scores, activity : arrays
+        activity : array of shape (n_images, n_channels)
         channels : sequence of str
             Their names.
 
@@ -140,12 +160,12 @@ class Conformal:
         -------
         list of str
         """
-        deviations = _deviations(_facts(scores, activity), self.mean, self.deviation)
-        signs, found = np.sign(_facts(scores, activity) - self.mean), []
-        for n, place in enumerate(deviations.argmax(axis=1)):
-            much = "more" if signs[n, place] > 0 else "less"
-            what = "its score is low for every class"
-            found.append(f"it has {much} structure in channel {channels[place - 1]} than they have" if place else what)
+        found = []
+        for deviations in (activity - self.mean) / self.deviation:
+            place = int(np.abs(deviations).argmax())
+            much = "more" if deviations[place] > 0 else "less"
+            unusual = f"it has {much} structure than they have, as channel {channels[place]} sees it"
+            found.append(unusual if abs(deviations[place]) > _USUAL else "no class is likely enough")
         return found
 
     def n_images(self, class_conditional: bool, n_classes: int) -> int:
@@ -160,18 +180,11 @@ def activity(encoder: ImageEncoder, rows: csr_array) -> np.ndarray:
     return np.log(np.maximum(sums / np.array(encoder.scales, np.float32), np.float32(_SILENT)))
 
 
-def _facts(scores: np.ndarray, activity: np.ndarray) -> np.ndarray:
-    return np.column_stack([scores.max(axis=1), activity]).astype(np.float32)
-
-
-def _deviations(facts: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """How strange each fact is, in standard deviations."""
-    found = (facts - mean) / deviation
-    return np.column_stack([-found[:, :1], np.abs(found[:, 1:]) - np.float32(_USUAL)])
-
-
-def _strangeness(facts: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    return _deviations(facts, mean, deviation).max(axis=1)
+def _conformity(
+    log_probabilities: np.ndarray, activity: np.ndarray, mean: np.ndarray, deviation: np.ndarray
+) -> np.ndarray:
+    excess = np.maximum(np.abs((activity - mean) / deviation).max(axis=1, keepdims=True) - _USUAL, 0)
+    return (log_probabilities - _PRICE * excess).astype(np.float32)
 
 
 class ConformalMixin:
@@ -203,7 +216,7 @@ class ConformalMixin:
         DDLCNError
             If the model has no calibration.
         """
-        return self._calibration().novelty(*self._scores_and_activity(X))
+        return self._calibration().novelty(self._conformity(X))
 
     def is_unknown(self, X: Any, false_alarms: float = 0.05) -> np.ndarray:
         """Return whether each image is unlike the training images.
@@ -248,12 +261,14 @@ class ConformalMixin:
             If the model has no calibration, or one on too few images for this coverage.
         """
         self._check_share("coverage", coverage, 1 - coverage, class_conditional)
-        return self._calibration().p_values(self._scores_and_activity(X)[0], class_conditional) > 1 - coverage + 1e-12
+        return self._calibration().p_values(self._conformity(X), class_conditional) > 1 - coverage + 1e-12
 
-    def _scores_and_activity(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        parts = [(self.svm_.scores(rows), activity(self.encoder_, rows)) for rows in self._parts(X)]
-        scores, active = map(np.concatenate, zip(*parts, strict=True))
-        return score_per_class(scores), active
+    def _conformity(self, X: Any) -> np.ndarray:
+        calibration, found = self._calibration(), []
+        for rows in self._parts(X):
+            logs = self.svm_.log_probabilities(self.svm_.scores(rows))
+            found.append(calibration.conformity(logs, activity(self.encoder_, rows)))
+        return np.concatenate(found)
 
     def _calibration(self) -> Conformal:
         check_is_fitted(self, ["encoder_", "svm_"])

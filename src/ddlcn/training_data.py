@@ -131,7 +131,7 @@ def calibration(encoder: ImageEncoder, svm: LinearSVM, rows: TrainingRows) -> Co
     if not len(numbers):
         return None
     y = np.searchsorted(svm.classes_, rows.labels[numbers])
-    return Conformal.from_held_out(scores, y, activity(encoder, rows.features[numbers]))
+    return Conformal.from_held_out(svm.log_probabilities(scores), y, activity(encoder, rows.features[numbers]))
 
 
 def recall(run: Any, svm: LinearSVM) -> TrainingRows:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
@@ -230,6 +230,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities for scores that `decision_function` or `scores` returned; in the same order."""
         return softmax(self.scale_ * score_per_class(scores), axis=1)
+
+    def log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Logarithms of `probabilities`."""
+        return log_softmax(self.scale_ * score_per_class(scores), axis=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

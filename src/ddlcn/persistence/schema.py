@@ -91,7 +91,7 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
 def _calibration(shape: tuple[int, ...], n_channels: int) -> dict[str, set[Tensor]]:
     """Tensors of the calibration by held-out images."""
     expect(len(shape) == 1 and 1 <= shape[0] <= MOST_HELD_OUT, "calibration has an invalid shape")
-    shapes = {"own": shape, "strangeness": shape, "mean": (1 + n_channels,), "deviation": (1 + n_channels,)}
+    shapes = {"own": shape, "largest": shape, "mean": (n_channels,), "deviation": (n_channels,)}
     found = {f"calibration.{name}": {Tensor("F32", each)} for name, each in shapes.items()}
     return found | {"calibration.classes": {Tensor("I32", shape)}}
 
