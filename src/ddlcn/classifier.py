@@ -75,6 +75,9 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         The policy of augmentation that was used.
     n_train_ : int
         Training images, augmented copies not counted.
+    training_record_ : dict
+        Date (`created`), `version` of ddlcn and `class_counts`, the training images of each class; and `test`, if
+        `ddlcn train` tested the model.
     timings_ : dict
         Seconds by stage of `fit`.
 
@@ -172,6 +175,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.__dict__ = kept | {key: value for key, value in vars(checked).items() if key.endswith("_in_")}
         self.encoder_, self.svm_, self.classes_, self.selection_ = encoder, svm, classes, choose.record
         self.augmentation_, self.n_train_, self.timings_ = policy, len(y), dict(run.timings)
+        self.training_record_ = training_data.record(data.labels)
         return self
 
     def _svm(self, C: float | str, seed: int) -> LinearSVM:
@@ -199,6 +203,7 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.encoder_ = self.encoder_.renumbered(np.searchsorted(svm.classes_, self.classes_))
         self.svm_, self.classes_, self.timings_ = svm, svm.classes_, dict(run.timings)
         self.n_train_ += len(data.labels)
+        self.training_record_ = training_data.record(data.labels, self.training_record_)
         return self
 
     def transform(self, X: Any) -> csr_array:

@@ -18,15 +18,20 @@ def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
     Returns
     -------
     dict
-        `classes`, `n_train`, the encoder's own description (`value_range`, `preprocessing`, `channels`, `weights`),
-        `atoms` (the sizes of the dictionaries that each channel has learnt), `n_features`, `C`, `augmentation` and
-        `selection`.
+        `classes`, `n_train`, what the model file tells about the training (`created`, `version`, `class_counts` and
+        `test`; None where it does not), the encoder's own description (`value_range`, `preprocessing`, `channels`,
+        `weights`), `atoms` (the sizes of the dictionaries that each channel has learnt), `n_features`, `C`,
+        `augmentation` and `selection`.
     """
-    encoder = model.encoder_
+    encoder, record = model.encoder_, model.training_record_
     learnt = [channel for channel in encoder.channels if channel.atom_classes is not None]
     return {
         "classes": model.classes_.tolist(),
         "n_train": int(model.n_train_),
+        "created": record.get("created"),
+        "version": record.get("version"),
+        "class_counts": list(record["class_counts"].values()) if "class_counts" in record else None,
+        "test": record.get("test"),
         **encoder.to_dict(),
         "atoms": {channel.name: [len(atoms) for atoms in channel.dictionaries] for channel in learnt},
         "n_features": int(encoder.n_features),

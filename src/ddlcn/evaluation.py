@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, recall_score
 
 from ddlcn.classifier import DDLCNClassifier
-from ddlcn.errors import DDLCNError
+from ddlcn.errors import DDLCNError, listed
 
 
 class Confusion(NamedTuple):
@@ -115,9 +115,9 @@ def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluat
     """
     numbers = {str(name): number for number, name in enumerate(model.classes_)}
     if unknown := sorted(set(map(str, labels)) - set(numbers)):
-        known = f"{', '.join([*numbers][:5])}{', …' if len(numbers) > 5 else ''}"
-        what = f"{unknown[0]!r} is not a class of this model, which was trained on {known}"
-        raise DDLCNError(f"{what}: remove its images, or extend the model")
+        which = f"{listed(map(repr, unknown), 5)} {'are no classes' if len(unknown) > 1 else 'is not a class'}"
+        what = f"{which} of this model, which was trained on {listed(numbers, 5)}"
+        raise DDLCNError(f"{what}: remove these images, or extend the model")
     truth = np.array([numbers[str(label)] for label in labels])
     start = perf_counter()
     probabilities = model.predict_proba(images)

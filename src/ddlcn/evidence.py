@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ddlcn.encoder import ImageEncoder
-from ddlcn.errors import DDLCNError
+from ddlcn.errors import DDLCNError, listed
 from ddlcn.layers.patches import Descriptors
 from ddlcn.linear.svm import LinearSVM
 
@@ -156,8 +156,7 @@ def explain(encoder: ImageEncoder, svm: LinearSVM, image: Any, label: Any = None
     label = svm.labels(scores)[0] if label is None else label
     found = np.flatnonzero(svm.classes_ == label)
     if not len(found):
-        known = ", ".join(map(str, svm.classes_[:10]))
-        raise DDLCNError(f"{label!r} is not a class of this model: it knows {known}")
+        raise DDLCNError(f"{label!r} is not a class of this model: it knows {listed(svm.classes_)}")
     # two classes share one weight vector: it is for the second, against the first
     row, sign = (found[0], 1.0) if len(svm.classes_) > 2 else (0, 1.0 if found[0] else -1.0)
     coef, parts = sign * svm.coef_[row], []

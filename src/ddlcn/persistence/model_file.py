@@ -113,6 +113,10 @@ def _describe(model: Any) -> dict[str, Any]:
         class_weight = [class_weight.get(label, 1.0) for label in classes.tolist()]
     training = {"n_train": model.n_train_, "augmentation": model.augmentation_, "image_shape": model.image_shape}
     training |= {"n_features_in": getattr(model, "n_features_in_", None), "class_weight": class_weight}
+    record = dict(model.training_record_)
+    if "class_counts" in record:
+        record["class_counts"] = [record["class_counts"][label] for label in model.classes_.tolist()]
+    training |= record
     return model.encoder_.to_dict() | {
         "format": schema.FORMAT,
         "classes": classes.tolist(),
@@ -197,6 +201,9 @@ def _restore(cls: Any, description: dict[str, Any], tensors: dict[str, np.ndarra
     model.encoder_, model.svm_, model.classes_, model.timings_ = encoder, svm, classes, {}
     model.augmentation_, model.n_train_ = policy, training["n_train"]
     model.selection_ = [row | {"candidate": _tuple(row["candidate"])} for row in description["selection"]]
+    model.training_record_ = {name: training[name] for name in schema.RECORD if name in training}
+    if "class_counts" in training:
+        model.training_record_["class_counts"] = dict(zip(classes.tolist(), training["class_counts"], strict=True))
     if training["n_features_in"] is not None:
         model.n_features_in_ = training["n_features_in"]
     return model
