@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn import learning, training_data
 from ddlcn.channel import Channel, nested_params, with_nested_params
+from ddlcn.description import fitted_html, fitted_repr
 from ddlcn.descriptors.backbone import maps_reused
 from ddlcn.evidence import Evidence, explain
 from ddlcn.execution import session
@@ -26,7 +27,7 @@ from ddlcn.selection import Selection
 
 
 class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Deep Micro-Dictionary Learning and Coding Network, for images of any sizes: paths, 2-D or 3-D arrays.
+    """Deep Micro-Dictionary Learning and Coding Network, for images of any kind and size.
 
     Parameters
     ----------
@@ -142,12 +143,24 @@ class DDLCNClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.channels = with_nested_params(self.channels, nested) if nested else self.channels
         return self
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return fitted_repr(self) if hasattr(self, "training_record_") else super().__repr__(N_CHAR_MAX)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: facts about a fitted model, then scikit-learn's view of the parameters."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if hasattr(self, "training_record_") and "text/html" in bundle:
+            bundle["text/html"] = fitted_html(self) + bundle["text/html"]
+        return bundle
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> DDLCNClassifier:
         """Learn from images.
 
         Parameters
         ----------
-        X : sequence of paths or arrays, or a matrix if `image_shape` is given
+        X : sequence of images, or a matrix if `image_shape` is given
+            Paths, arrays, Pillow images, torch tensors, bytes or open files; an `ImageSet`; or an array (n, h, w) or
+            (n, h, w, channels).
         y : array of labels
         sample_weight : array, optional
             Weights of images in the SVM.

@@ -15,7 +15,7 @@ from ddlcn import DDLCNClassifier
 from tests.cli.conftest import QUICK, Run
 from tests.helpers import run_python
 
-LEARN, USE = ("demo", "train", "extend", "evaluate"), ("predict", "explain", "atoms", "info", "serve")
+LEARN, USE = ("demo", "train", "extend", "evaluate", "cross-validate"), ("predict", "explain", "atoms", "info", "serve")
 COMMANDS = (*LEARN, *USE, "bench", "bench-report")
 
 
@@ -54,7 +54,14 @@ def test_help_and_version(run: Run) -> None:
         shown = run(command, "--help").out
         assert f"ddlcn {command}" in shown
         assert ("--json" in shown) == (command not in ("bench", "serve"))
+        assert ("--quiet" in shown) == (command not in ("info", "serve", "bench-report"))
+        assert re.search(rf"Examples?: +\n ddlcn {command} ?", shown)
     assert run("-V").out == run("--version").out == f"ddlcn {ddlcn.__version__}\n"
+
+
+def test_panels_of_train(run: Run) -> None:
+    _, basic, model, work = run("train", "--help").out.split("\n╭─ ")[0:4]
+    assert (basic.split()[0], model.split()[0], work.split()[0]) == ("Arguments", "Options", "Model")
 
 
 def test_closed_pipe(model: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,6 +27,7 @@ from ddlcn.images.readers import KINDS, READERS
 
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
+CHANNELS = (1, 3, 4)  # how many an image may have
 BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
 FILE_WHITES = {"I": (65535,), "F": (1, 255, 65535)}  # by Pillow's mode: the first that holds all pixels
@@ -37,9 +38,10 @@ def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> 
 
     Parameters
     ----------
-    source : path or array
+    source : path, bytes, array, Pillow image or torch tensor
         A PNG, JPEG, GIF, BMP, TIFF, PPM, WebP, AVIF or JPEG 2000 file, or HEIC with the extra `heic` (first frame,
-        turned by its EXIF tag); or an array: 2-D grey, or 3-D with 1, 3 (RGB) or 4 (RGBA) channels last.
+        turned by its EXIF tag); the bytes of one; an array: 2-D grey, or 3-D with 1, 3 (RGB) or 4 (RGBA) channels
+        last; a tensor has its channels first.
     value_range : (low, high)
         The black and the white of arrays that are not boolean, uint8 or uint16; see :func:`value_range`.
         Pixels outside it land outside [0, 1], unclipped. Files know their own range.
@@ -101,7 +103,7 @@ def value_range(images: Iterable[Any]) -> tuple[float, float]:
     """
     ends = []
     for number, image in enumerate(images):
-        if isinstance(image, str | os.PathLike):
+        if isinstance(image, str | os.PathLike | bytes):
             continue
         pixels = as_array(image)
         if pixels.dtype.str[1:] not in WHITE and pixels.dtype.kind in "iuf" and pixels.size:
@@ -122,11 +124,18 @@ class DecodedImage:
             self._name = repr(os.fspath(source))
             with naming(self._name), open_image(source) as file:
                 self._pixels, self._range = _load(file)
+        elif isinstance(source, bytes):
+            self._name = f"an image of {len(source):,} bytes"
+            with naming(self._name):
+                self._pixels, self._range = _load(BytesIO(source))
         else:
             self._pixels, self._range = as_array(source), value_range
-            self._name = f"array of shape {self._pixels.shape} and dtype {self._pixels.dtype}"
-            if not (self._pixels.ndim == 2 or (self._pixels.ndim == 3 and self._pixels.shape[2] in (1, 3, 4))):
-                raise ImageError(f"{self._name} is no image; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
+            shape = self._pixels.shape
+            self._name = f"array of shape {shape} and dtype {self._pixels.dtype}"
+            if not (len(shape) == 2 or (len(shape) == 3 and shape[2] in CHANNELS)):
+                first = len(shape) == 3 and shape[0] in CHANNELS
+                what = "has its channels first; use numpy.moveaxis(image, 0, -1)" if first else "is no image"
+                raise ImageError(f"{self._name} {what}; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -155,10 +164,30 @@ def naming(what: str) -> Iterator[None]:
 
 def as_array(source: Any) -> NDArray[Any]:
     """Return what is given as an array, or raise an ImageError."""
+    if isinstance(source, Image):
+        return _array_of(source)
+    if is_tensor(source):
+        pixels = source.detach().cpu().numpy()
+        return np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else pixels
     try:
         return np.asarray(source)
     except ValueError:  # rows of unequal length
         raise ImageError(f"{type(source).__name__} is no image; give a path or an array") from None
+
+
+def is_tensor(source: Any) -> bool:
+    """Whether this is a tensor of torch, which need not be installed."""
+    return type(source).__module__.partition(".")[0] == "torch" and hasattr(source, "detach")
+
+
+def _array_of(image: Image) -> NDArray[Any]:
+    """A Pillow image as it is seen: turned by its EXIF tag, without palette; wide modes as floats in [0, 1]."""
+    with naming(f"a Pillow image of mode {image.mode}"), _readable():
+        pixels, (low, high) = _pixels(ImageOps.exif_transpose(image))
+        if isinstance(pixels, _Lines):
+            return np.asarray(pixels.image)
+        wide = pixels.dtype.str[1:] not in WHITE
+        return ((pixels - low) / max(high - low, 1e-30)).astype(np.float32) if wide else pixels
 
 
 def open_image(path: str | os.PathLike[str]) -> BufferedReader:
