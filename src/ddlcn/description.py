@@ -67,7 +67,7 @@ def card(description: dict[str, Any]) -> dict[str, list[str]]:
     return {
         "trained": [when if description["created"] else "unknown when (the file is of an older version)"],
         "trained on": [f"{description['n_train']:,} images{copies}"],
-        "classes": [f"{len(names)}{' (images)' if counts else ''}: {listed(names, _CLASSES_SHOWN)}"],
+        "classes": [f"{len(names)}{', with their images' if counts else ''}: {listed(names, _CLASSES_SHOWN)}"],
         "test": [tested],
         "channels": channel_sentences(description),
         "selection": selection_sentences(description["selection"]),
@@ -83,9 +83,10 @@ def fitted_repr(model: "ddlcn.DDLCNClassifier") -> str:
 
 def fitted_html(model: "ddlcn.DDLCNClassifier") -> str:
     """Return what a notebook shows of a fitted model."""
-    rows = card(describe(model)).items()
-    cells = "".join(f"<tr><th>{name}<td>{'<br>'.join(map(escape, lines))}" for name, lines in rows)
-    return f'<table class="ddlcn-model">{cells}</table>'
+    described = describe(model)
+    rows = [(name, lines) for name, lines in card(described).items() if name != "test" or described["test"]]
+    cells = [f'<tr><th>{name}<td style="text-align:left">{"<br>".join(map(escape, lines))}' for name, lines in rows]
+    return f'<table class="ddlcn-model">{"".join(cells)}</table>'
 
 
 def settings(description: dict[str, Any]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import typer
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.errors import DDLCNError
-from ddlcn.execution.progress import Listener
+from ddlcn.execution.progress import Listener, note_compilation
 
 app = typer.Typer(
     help="Image recognition with little data and no GPU: folders of images in, a small model file out.",
@@ -44,8 +44,10 @@ def start(
         typer.echo(context.get_help())
 
 
-def load_model(path: Path, n_jobs: int = -1) -> "ddlcn.DDLCNClassifier":
+def load_model(path: Path, n_jobs: int = -1, quiet: bool = False) -> "ddlcn.DDLCNClassifier":
     """Load a model that classifies image files, whatever it was trained on."""
+    if not quiet:
+        note_compilation()
     return ddlcn.DDLCNClassifier.load(path).set_params(n_jobs=n_jobs, image_shape=None)
 
 

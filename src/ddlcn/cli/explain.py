@@ -38,7 +38,7 @@ def explain(
     """Draw which patches of images are evidence for their class, and which against it."""
     several = len(images) > 1 or Path(images[0]).is_dir() or output.is_dir()
     (options.folder if several else options.writable)(output)  # now, not after long work
-    classifier = load_model(model)
+    classifier = load_model(model, quiet=quiet)
     names = {str(each): each for each in classifier.classes_.tolist()}  # classes may be numbers, but options are text
     if label is not None and label not in names:
         raise DDLCNError(f"--class {label!r}: choose from {listed(names)}")
@@ -127,7 +127,7 @@ def atoms(
     as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
     """Draw the atoms that a model has learnt."""
-    classifier = load_model(model, jobs or -1)
+    classifier = load_model(model, jobs or -1, quiet)
     from ddlcn.report.atoms import atom_channels, atom_class, draw_atoms, heaviest
     from ddlcn.report.pixels import save_figure
 

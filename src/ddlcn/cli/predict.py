@@ -77,7 +77,7 @@ def predict(
         raise DDLCNError(f"--json and --format {format} exclude each other; give one of them")
     if link and not sort_into:
         raise DDLCNError("--link is about --sort-into; name its folder with --sort-into DIR")
-    classifier = load_model(model, jobs or -1)
+    classifier = load_model(model, jobs or -1, quiet)
     sorter = Sorter(sort_into, classifier.classes_.tolist(), link, images) if sort_into else None
     paths, _ = ddlcn.find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
     on_screen = output is None and sys.stdout.isatty()

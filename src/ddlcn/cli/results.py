@@ -85,7 +85,7 @@ def show(result: dict[str, Any], as_json: bool) -> None:
         show_test(out, result, f"trained on {trained_on(result)}, tested on {result['n_test']:,}")
     for sentence in selection_sentences(result["selection"]):
         out.print(printable(sentence), style="dim")
-    timings = result["timings"] | {"total": result["seconds"]}
+    timings = {stage: s for stage, s in result["timings"].items() if s >= 0.05} | {"total": result["seconds"]}
     out.print(" · ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items()), style="dim")
     for written in filter(None, (result["model"], result["report"])):
         out.print(f"Wrote {printable(written)}")

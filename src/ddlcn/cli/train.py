@@ -133,7 +133,7 @@ def extend(
 ) -> None:
     """Add images of known or new classes to a model. Dictionaries and selected settings stay, so this is quick."""
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
-    extended = load_model(model, n_jobs)
+    extended = load_model(model, n_jobs, quiet)
     with progress_bars(not quiet) as tell, listen(tell), _work_folder(output, work) as extended.work_folder:
         found = _load(data, part, strict, n_jobs, watch, tell, min_classes=1)
         with _cluster(scheduler):
@@ -160,7 +160,7 @@ def evaluate(
     if train_data and not report:
         raise DDLCNError("--train-data is used by the report; name its folder with --report DIR")
     _check_report(report)
-    classifier = load_model(model, n_jobs)
+    classifier = load_model(model, n_jobs, quiet)
     with progress_bars(not quiet) as tell, listen(tell):
         load = partial(_load, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
         found, known = load(data, part), load(train_data, options.Part.train) if train_data else None

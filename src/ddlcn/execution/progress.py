@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from html import escape
 from pathlib import Path
 from time import perf_counter
@@ -74,14 +75,11 @@ def progress_bars(wanted: bool = True) -> Iterator[Listener]:
     wanted : bool
         Whether to show anything; nothing is shown where standard error is neither a terminal nor a notebook.
     """
-    from rich.console import Console
-
-    screen = Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    screen = _screen()
     if not (wanted and (screen.is_terminal or screen.is_jupyter)):
         yield lambda *_: None
         return
-    if not _kernels_compiled():
-        print("Compiling kernels, once: the first run takes half a minute longer", file=sys.stderr, flush=True)
+    note_compilation()
     begun: dict[str, tuple[str, int, int]] = {}  # by stage: its name, how often it was begun, the last step
     with _notebook_bars() if screen.is_jupyter else _terminal_bars(screen) as draw:
 
@@ -135,12 +133,23 @@ def _notebook_bars() -> Iterator[Callable[[str, str, int, int], object]]:
         cell.update(HTML(""))
 
 
-def _kernels_compiled() -> bool:
-    """Whether numba's cache has kernels of an earlier run."""
+@cache
+def note_compilation() -> None:
+    """Say, once, that this run takes longer if numba's cache has no kernels of an earlier run."""
+    screen = _screen()
+    if not (screen.is_terminal or screen.is_jupyter):
+        return
     from ddlcn.kernels.locality import encode_exact
 
     folder = getattr(getattr(encode_exact, "stats", None), "cache_path", None)
-    return folder is None or any(Path(folder).glob("*.nbi"))
+    if folder and not any(Path(folder).glob("*.nbi")):
+        print("Compiling kernels, once: the first run takes half a minute longer", file=sys.stderr, flush=True)
+
+
+def _screen() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 class Stopwatch(dict[str, float]):

@@ -86,7 +86,7 @@ def load_images(
     if broken:
         good = np.flatnonzero([reason is None for reason in reasons])
         found = replace(found.take(good), skipped=found.skipped + broken)
-    problems = _problems_of_classes(found, min_per_class, min_classes)
+    problems = _problems_of_classes(found, min_per_class, min_classes, [] if strict else found.skipped[:1])
     if strict and empty:
         problems.insert(0, listed((f"class folder {name!r} {why}" for name, why in empty), SHOWN))
     if strict and broken:
@@ -135,10 +135,12 @@ def _check_file(path: str) -> str | None:
     return RAW_FILE if path.lower().endswith(RAW) else check_image(path)
 
 
-def _problems_of_classes(found: ImageSet, min_per_class: int, min_classes: int) -> list[str]:
+def _problems_of_classes(
+    found: ImageSet, min_per_class: int, min_classes: int, example: list[tuple[str, str]]
+) -> list[str]:
     """Say if too few classes, or too few images of some classes, are left."""
     counts = np.bincount(found.target, minlength=len(found.target_names))
-    lost = [f" ({len(found.skipped)} skipped, first {path!r}: it {why})" for path, why in found.skipped[:1]]
+    lost = [f" ({len(found.skipped)} skipped, first {path!r}: it {why})" for path, why in example]
     few = [(str(name), n) for name, n in zip(found.target_names, counts, strict=True) if n < min_per_class]
     problems = []
     if few:
