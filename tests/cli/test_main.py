@@ -86,7 +86,11 @@ def test_examples_have_known_options() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("ddlcn cross", ["cross-validate"]), ("ddlcn train --pre", ["--preset"]), ("ddlcn train --preset ", ["best", "paper"])],
+    [
+        ("ddlcn cross", ["cross-validate"]),
+        ("ddlcn train --pre", ["--preset"]),
+        ("ddlcn train --preset ", ["best", "paper"]),
+    ],
 )
 def test_shell_completion(typed: str, offered: list[str]) -> None:
     asked = {"_DDLCN_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}

@@ -8,7 +8,22 @@ import pytest
 from ddlcn.cli.sorting import Sorter, safe_names
 from ddlcn.errors import DDLCNError
 
-LABELS = ["a/b", "a\\b", "..", "", ".hidden", "CON", "nul.txt", "é\x1b", "x" * 300, "trail. ", "Case", "case", "a:b", "_"]
+LABELS = [
+    "a/b",
+    "a\\b",
+    "..",
+    "",
+    ".hidden",
+    "CON",
+    "nul.txt",
+    "é\x1b",
+    "x" * 300,
+    "trail. ",
+    "Case",
+    "case",
+    "a:b",
+    "_",
+]
 
 
 def test_safe_names() -> None:

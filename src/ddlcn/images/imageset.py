@@ -82,7 +82,10 @@ class ImageSet:
     def _repr_html_(self) -> str:
         """What a notebook shows: the number of images per class."""
         counts = np.bincount(self.target, minlength=len(self.target_names)).tolist()
-        rows = [f'<tr><td style="text-align:left">{escape(name)}<td>{n:,}' for name, n in zip(self.target_names, counts, strict=True)]
+        rows = [
+            f'<tr><td style="text-align:left">{escape(name)}<td>{n:,}'
+            for name, n in zip(self.target_names, counts, strict=True)
+        ]
         more = f"<tr><td>and {len(rows) - _ROWS:,} more<td>" if len(rows) > _ROWS else ""
         return f"<div>{escape(repr(self))}<table><tr><th>class<th>images{''.join(rows[:_ROWS])}{more}</table></div>"
 
