@@ -19,7 +19,15 @@ from ddlcn import Channel, DDLCNClassifier, DDLCNError, ImageError, ImageSet, Me
 from ddlcn.execution.progress import listen
 from ddlcn.layers.part import Part
 from ddlcn.layers.patches import Descriptors
-from tests.helpers import counting_channels, eight_bit, image_files, quick_channels, quick_model, run_python
+from tests.helpers import (
+    assert_same_model,
+    counting_channels,
+    eight_bit,
+    image_files,
+    quick_channels,
+    quick_model,
+    run_python,
+)
 
 
 @pytest.fixture(scope="module")
@@ -329,22 +337,19 @@ def test_view_of_hostile_labels(digits):
 
 
 def test_kinds_of_images(digits, tmp_path):
-    """The same pictures give the same model and the same predictions, whatever they are given as."""
+    """The same pictures give the same scores, and the same content the same model, whatever they are given as."""
     images, labels = eight_bit(digits[0]), digits[1]
     paths = image_files(tmp_path, images)
-    model = quick_model().fit(images, labels)
-    scores = model.decision_function(images)
-    given = {
-        "paths": paths,
-        "bytes": [path.read_bytes() for path in paths],
-        "BytesIO": [io.BytesIO(path.read_bytes()) for path in paths],
-        "Pillow": [Image.open(path) for path in paths],
-        "ImageSet": ImageSet.of(images, labels),
-    }
-    for name, X in given.items():
-        assert_array_equal(quick_model().fit(X, labels).decision_function(X), scores, err_msg=name)
-    one = model.explain(given["bytes"][0])
-    assert_array_equal(one.map(), model.explain(images[0]).map())
+    contents = [path.read_bytes() for path in paths]
+    pillow, files = [Image.fromarray(image) for image in images], [io.BytesIO(content) for content in contents]
+    of_arrays, of_files = quick_model().fit(images, labels), quick_model().fit(paths, labels)
+    scores = of_arrays.decision_function(images)
+    for X in (paths, contents, files, pillow, ImageSet.of(images, labels)):
+        assert_array_equal(of_arrays.decision_function(X), scores)
+    for X, model in ((pillow, of_arrays), (ImageSet.of(images, labels), of_arrays), (files, of_files)):
+        assert_same_model(quick_model().fit(X, labels), model)
+    one = of_arrays.explain(contents[0])
+    assert_array_equal(one.map(), of_arrays.explain(images[0]).map())
     one.plot(Figure().add_subplot())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ddlcn import DDLCNClassifier
-from ddlcn.description import card, describe, networks, selection_sentences, settings
+from ddlcn.description import card, describe, describe_training, networks, selection_sentences, settings
 
 GAIN = "in held-out log-likelihood over"
 
@@ -66,7 +66,7 @@ def test_sentences(setting: str, rows: list[tuple], sentence: str) -> None:
 
 
 def test_card(model: DDLCNClassifier) -> None:
-    described = describe(model)
+    described = describe(model) | describe_training(model)
     found = card(described)
     assert found["classes"] == ["2, with their images: a (4), b (4)"]
     assert found["trained"] == [f"{described['created']}, by ddlcn {described['version']}"]

@@ -25,20 +25,15 @@ def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
     Returns
     -------
     dict
-        `classes`, `n_train`, what the model file tells about the training (`created`, `version`, `class_counts` and
-        `test`; None where it does not), the encoder's own description (`value_range`, `preprocessing`, `channels`,
-        `weights`), `atoms` (the sizes of the dictionaries that each channel has learnt), `n_features`, `C`,
-        `augmentation` and `selection`.
+        `classes`, `n_train`, the encoder's own description (`value_range`, `preprocessing`, `channels`, `weights`),
+        `atoms` (the sizes of the dictionaries that each channel has learnt), `n_features`, `C`, `augmentation` and
+        `selection`.
     """
-    encoder, record = model.encoder_, model.training_record_
+    encoder = model.encoder_
     learnt = [channel for channel in encoder.channels if channel.atom_classes is not None]
     return {
         "classes": model.classes_.tolist(),
         "n_train": int(model.n_train_),
-        "created": record.get("created"),
-        "version": record.get("version"),
-        "class_counts": list(record["class_counts"].values()) if "class_counts" in record else None,
-        "test": record.get("test"),
         **encoder.to_dict(),
         "atoms": {channel.name: [len(atoms) for atoms in channel.dictionaries] for channel in learnt},
         "n_features": int(encoder.n_features),
@@ -48,8 +43,29 @@ def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
     }
 
 
+def describe_training(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
+    """Return when and on what a model was trained, in JSON's types; None where its file does not tell.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+        A fitted model.
+
+    Returns
+    -------
+    dict
+        `created` (date), `version` (of ddlcn), `class_counts` (images of each class) and `test`.
+    """
+    record = dict.fromkeys(("created", "version", "class_counts", "test")) | model.training_record_
+    counts = record["class_counts"]
+    return record | {"class_counts": counts and list(counts.values())}
+
+
 def card(description: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the most important facts of a description as lines of text, by name, for `ddlcn info` and notebooks."""
+    """Return the most important facts as lines of text, by name, for `ddlcn info` and notebooks.
+
+    `description` is that of `describe` and of `describe_training` together.
+    """
     names, counts, test = (
         [str(each) for each in description["classes"]],
         description["class_counts"],
@@ -83,7 +99,7 @@ def fitted_repr(model: "ddlcn.DDLCNClassifier") -> str:
 
 def fitted_html(model: "ddlcn.DDLCNClassifier") -> str:
     """Return what a notebook shows of a fitted model."""
-    described = describe(model)
+    described = describe(model) | describe_training(model)
     rows = [(name, lines) for name, lines in card(described).items() if name != "test" or described["test"]]
     cells = [f'<tr><th>{name}<td style="text-align:left">{"<br>".join(map(escape, lines))}' for name, lines in rows]
     return f'<table class="ddlcn-model">{"".join(cells)}</table>'

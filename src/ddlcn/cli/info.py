@@ -9,7 +9,7 @@ from rich.table import Table
 from ddlcn.cli import options
 from ddlcn.cli.app import command, load_model
 from ddlcn.cli.terminal import console, printable, show_json
-from ddlcn.description import card, describe, settings
+from ddlcn.description import card, describe, describe_training, settings
 
 
 @command("ddlcn info parts.ddlcn")
@@ -17,8 +17,9 @@ def info(model: Annotated[Path, options.MODEL], as_json: Annotated[bool, options
     """Show what is in a model file: when and on what it was trained, its test, channels, and what selection decided."""
     from ddlcn.persistence.model_file import read_format
 
-    described = describe(load_model(model))
-    facts = {"model": str(model), "bytes": model.stat().st_size, "format": read_format(model), **described}
+    loaded = load_model(model)
+    facts = {"model": str(model), "bytes": model.stat().st_size, "format": read_format(model)}
+    facts |= describe(loaded) | describe_training(loaded)
     if as_json:
         return show_json(facts)
     table = Table(show_header=False, box=None, pad_edge=False)
