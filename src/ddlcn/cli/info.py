@@ -1,7 +1,7 @@
 """What is in a model file: `info`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.filesize import decimal
 from rich.table import Table
@@ -18,7 +18,7 @@ def info(model: Annotated[Path, options.MODEL], as_json: Annotated[bool, options
     from ddlcn.persistence.model_file import read_format
 
     loaded = load_model(model)
-    facts = {"model": str(model), "bytes": model.stat().st_size, "format": read_format(model)}
+    facts: dict[str, Any] = {"model": str(model), "bytes": model.stat().st_size, "format": read_format(model)}
     facts |= describe(loaded) | describe_training(loaded)
     if as_json:
         return show_json(facts)
