@@ -1,9 +1,9 @@
 """The model file, format 3: a description in JSON and tensors, in one safetensors file. Never pickle.
 
 It holds what answers depend on, spelt out, so that a later version of a preset changes no old model; and no path,
-seed or number of threads. The same training on the same day gives the same file, byte for byte: for that we write the container, whose
-order safetensors does not promise. Its metadata are `ddlcn`, the description, and `sha256`, the digest of the
-whole file with zeros in place of the digest.
+seed or number of threads. The same training on the same day gives the same file, byte for byte: for that we write the
+container, whose order safetensors does not promise. Its metadata are `ddlcn`, the description, and `sha256`, the digest
+of the whole file with zeros in place of the digest.
 """
 
 import hashlib
