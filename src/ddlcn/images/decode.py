@@ -17,12 +17,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ImageCms, ImageOps
-from PIL.Image import Image, Resampling
+from PIL import ImageOps
+from PIL.Image import Image
 
 from ddlcn.errors import ImageError
 from ddlcn.images import bombs
 from ddlcn.images.bombs import MAX_PIXELS
+from ddlcn.images.pillow import Lines, pixels_of
 from ddlcn.images.readers import KINDS, READERS
 
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
@@ -30,7 +31,6 @@ LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
 CHANNELS = (1, 3, 4)  # how many an image may have
 BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
-FILE_WHITES = {"I": (65535,), "F": (1, 255, 65535)}  # by Pillow's mode: the first that holds all pixels
 
 
 def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> NDArray[np.float32]:
@@ -183,8 +183,8 @@ def is_tensor(source: Any) -> bool:
 def _array_of(image: Image) -> NDArray[Any]:
     """A Pillow image as it is seen: turned by its EXIF tag, without palette; wide modes as floats in [0, 1]."""
     with naming(f"a Pillow image of mode {image.mode}"), _readable():
-        pixels, (low, high) = _pixels(ImageOps.exif_transpose(image))
-        if isinstance(pixels, _Lines):
+        pixels, (low, high) = pixels_of(ImageOps.exif_transpose(image))
+        if isinstance(pixels, Lines):
             return np.asarray(pixels.image)
         wide = pixels.dtype.str[1:] not in WHITE
         return ((pixels - low) / max(high - low, 1e-30)).astype(np.float32) if wide else pixels
@@ -230,7 +230,7 @@ def _readable() -> Iterator[None]:
 
 def _load(
     file: BinaryIO, max_pixels: int = MAX_PIXELS, least_side: int | None = None
-) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
+) -> tuple[NDArray[Any] | Lines, tuple[float, float]]:
     """Return the image in an open file as what :func:`_mixed` takes, and its value range."""
     with _readable():
         head = file.read(16)
@@ -241,44 +241,10 @@ def _load(
         image.load()
         with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
             ImageOps.exif_transpose(image, in_place=True)
-        return _pixels(image)
+        return pixels_of(image)
 
 
-class _Lines:
-    """A Pillow image as the array that it would be, of which only the lines asked for are made: a third less memory."""
-
-    def __init__(self, image: Image) -> None:
-        self.image, self.shape = image, (image.height, image.width)
-        self.size, self.dtype = image.height * image.width, np.dtype("?" if image.mode == "1" else np.uint8)
-
-    def __getitem__(self, lines: slice) -> NDArray[Any]:
-        (height, width), start = self.shape, lines.start
-        stop = min(lines.stop, height)
-        # a crop, without the limit on pixels that Pillow's own has for the whole process
-        return np.asarray(self.image.resize((width, stop - start), Resampling.NEAREST, box=(0, start, width, stop)))
-
-
-def _pixels(image: Image) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
-    """Return a Pillow image as what :func:`_mixed` takes, and its value range."""
-    if image.mode in FILE_WHITES:
-        pixels = np.asarray(image)
-        high = pixels.max(initial=0)
-        white = next((white for white in FILE_WHITES[image.mode] if high <= white), high)
-        return pixels, (float(pixels.min(initial=0)), float(white))
-    if image.mode.startswith("I;16"):
-        pixels = np.asarray(image)
-        return np.where(pixels == image.info.get("transparency", -1), np.uint16(65535), pixels), (0.0, 1.0)
-    if image.mode == "LAB":
-        lab, rgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
-        image = ImageCms.profileToProfile(image, lab, rgb, outputMode="RGB") or image
-    elif image.has_transparency_data:
-        image = image.convert("RGBA")
-    elif image.mode not in ("1", "L", "RGB"):
-        image = image.convert("RGB")
-    return _Lines(image), (0.0, 1.0)
-
-
-def _mixed(pixels: NDArray[Any] | _Lines, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
+def _mixed(pixels: NDArray[Any] | Lines, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
     """Scale to [0, 1], lay over white, and weigh the channels; or keep them, as bytes."""
     if pixels.dtype.kind not in "biuf":
         raise ImageError("has no numbers for pixels; give booleans, integers or floats")
