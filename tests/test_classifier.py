@@ -1,10 +1,13 @@
 """The classifier by the contract of scikit-learn, and what may never happen to a model."""
 
 import inspect
+import io
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from numpy.testing import assert_array_equal
+from PIL import Image
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -12,11 +15,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ddlcn import Channel, DDLCNClassifier, DDLCNError, ImageError, MeanGrid, presets
+from ddlcn import Channel, DDLCNClassifier, DDLCNError, ImageError, ImageSet, MeanGrid, presets
 from ddlcn.execution.progress import listen
 from ddlcn.layers.part import Part
 from ddlcn.layers.patches import Descriptors
-from tests.helpers import counting_channels, eight_bit, image_files, quick_channels, quick_model, run_python
+from tests.helpers import (
+    assert_same_model,
+    counting_channels,
+    eight_bit,
+    image_files,
+    quick_channels,
+    quick_model,
+    run_python,
+)
 
 
 @pytest.fixture(scope="module")
@@ -303,3 +314,64 @@ print(ddlcn.DDLCNClassifier.load(sys.argv[2]).score(images, labels), *(sys.modul
 
 def test_without_posix_modules(tmp_path):
     assert run_python(HIDDEN, tmp_path / "work", tmp_path / "model").split() == ["1.0", "None", "None"]
+
+
+# --------------------------------------------------------------------------------------- views, kinds of images
+
+
+def test_views(fitted, tmp_path):
+    line = "DDLCNClassifier fitted on 48 images of 4 classes (0, 1, 2, 3), channels sift, sift_grid"
+    fitted.save(tmp_path / "m")
+    assert repr(fitted) == repr(DDLCNClassifier.load(tmp_path / "m")) == line
+    assert repr(quick_model(channels=None)).startswith("DDLCNClassifier(")
+    shown = fitted._repr_mimebundle_()
+    assert shown["text/plain"] == line
+    assert "0 (12), 1 (12)" in shown["text/html"]
+    assert "ddlcn-model" not in quick_model()._repr_mimebundle_()["text/html"]
+
+
+def test_view_of_hostile_labels(digits):
+    images, labels = digits
+    model = quick_model().fit(images, np.array(["<script>", "b", "c", "d"])[labels])
+    assert "<script>" not in model._repr_mimebundle_()["text/html"].split("</table>")[0]
+
+
+def test_kinds_of_images(digits, tmp_path):
+    """The same pictures give the same scores, and the same content the same model, whatever they are given as."""
+    images, labels = eight_bit(digits[0]), digits[1]
+    paths = image_files(tmp_path, images)
+    contents = [path.read_bytes() for path in paths]
+    pillow, files = [Image.fromarray(image) for image in images], [io.BytesIO(content) for content in contents]
+    of_arrays, of_files = quick_model().fit(images, labels), quick_model().fit(paths, labels)
+    scores = of_arrays.decision_function(images)
+    for X in (paths, contents, files, pillow, ImageSet.of(images, labels)):
+        assert_array_equal(of_arrays.decision_function(X), scores)
+    for X, model in ((pillow, of_arrays), (ImageSet.of(images, labels), of_arrays), (files, of_files)):
+        assert_same_model(quick_model().fit(X, labels), model)
+    one = of_arrays.explain(contents[0])
+    assert_array_equal(one.map(), of_arrays.explain(images[0]).map())
+    one.plot(Figure().add_subplot())
+
+
+def test_bytes_with_a_work_folder(digits, tmp_path):
+    images, labels = eight_bit(digits[0]), digits[1]
+    contents = [path.read_bytes() for path in image_files(tmp_path, images)]
+    model = quick_model(work_folder=tmp_path / "work")
+    scores = model.fit(contents, labels).decision_function(contents)
+    assert_array_equal(model.fit(contents, labels).decision_function(contents), scores)
+    others = contents[1:] + contents[:1]
+    assert not np.array_equal(model.fit(others, labels).decision_function(contents), scores)
+
+
+def test_record_of_training(digits, tmp_path):
+    images, labels = digits
+    model = quick_model(work_folder=tmp_path).fit(images[:24], labels[:24])
+    assert model.training_record_["class_counts"] == {0: 12, 1: 12}
+    assert set(model.training_record_) == {"created", "version", "class_counts"}
+    model.training_record_["test"] = {"accuracy": 0.5, "n_images": 4}
+    model.save(tmp_path / "m")
+    loaded = DDLCNClassifier.load(tmp_path / "m").set_params(work_folder=tmp_path)
+    assert loaded.training_record_ == model.training_record_
+    loaded.extend(images[30:], labels[30:])
+    assert loaded.training_record_["class_counts"] == {0: 12, 1: 12, 2: 6, 3: 12}
+    assert "test" not in loaded.training_record_  # it was of another model

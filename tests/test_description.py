@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ddlcn import DDLCNClassifier
-from ddlcn.description import describe, networks, selection_sentences, settings
+from ddlcn.description import card, describe, describe_training, networks, selection_sentences, settings
 
 GAIN = "in held-out log-likelihood over"
 
@@ -63,3 +63,15 @@ def test_network(model: DDLCNClassifier) -> None:
 def test_sentences(setting: str, rows: list[tuple], sentence: str) -> None:
     found = selection_sentences([row(setting, *each) for each in rows])
     assert found == [f"{setting.capitalize()}: {sentence}"]
+
+
+def test_card(model: DDLCNClassifier) -> None:
+    described = describe(model) | describe_training(model)
+    found = card(described)
+    assert found["classes"] == ["2, with their images: a (4), b (4)"]
+    assert found["trained"] == [f"{described['created']}, by ddlcn {described['version']}"]
+    assert found["channels"][0] == "sift: weight 1, 4 + 4 atoms"
+    assert found["selection"] == selection_sentences(model.selection_)
+    many = described | {"classes": list(range(25)), "class_counts": None, "test": {"accuracy": 0.5, "n_images": 10}}
+    assert card(many)["classes"][0].endswith("18, 19 and 5 more")
+    assert card(many)["test"] == ["accuracy 50.0% on 10 held-out images (95% interval 23.7% to 76.3%)"]

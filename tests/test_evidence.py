@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib import pyplot
+from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from ddlcn import Channel, DDLCNError, DenseSIFT, LinearCoder, LLCCoder, LocalityCoder, MeanGrid, SpatialPyramid
@@ -132,3 +134,32 @@ def test_cells_with_rounded_sides():
     evidence = ChannelEvidence("backbone", np.arange(16.0)[:, None], None, descriptors)
     for shape in ((62, 62), (300, 200), (3, 5), (2, 1)):
         assert evidence.map(shape).sum() == pytest.approx(120)
+
+
+def test_plot_and_views(fitted):
+    image = bars(3)[0][0]
+    evidence = fitted.explain(image)
+    assert repr(evidence) == f"Evidence for {evidence.label}: {evidence.as_sum()}"
+    assert evidence.as_sum(2).startswith("score ")
+    assert all(f"{name} " in evidence.as_sum() for name in ("sift", "sift_grid", "bias"))
+    axes = Figure().add_subplot()
+    assert evidence.plot(axes) is axes
+    assert axes.images[0].get_array().shape == (*evidence.shape, 3)
+    assert str(evidence.label) in axes.get_title()
+    assert evidence._repr_html_().count("<img src=") == 2
+
+
+def test_plot_by_itself(fitted):
+    """A figure of pyplot, as a script or a notebook shows it."""
+    pyplot.switch_backend("agg")
+    axes = fitted.explain(bars(3)[0][0]).plot()
+    assert axes.figure is pyplot.gcf()
+    pyplot.close("all")
+
+
+def test_view_of_a_hostile_label():
+    images, labels = bars(3)
+    model = quick_model().fit(images, np.array(["<script>alert(1)</script>", "b", "c"])[labels])
+    view = model.explain(images[0], "<script>alert(1)</script>")._repr_html_()
+    assert "<script>" not in view
+    assert "&lt;script&gt;" in view

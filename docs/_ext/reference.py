@@ -47,7 +47,10 @@ def section(command, parent):
     usage = " ".join(["ddlcn", command.name, *command.collect_usage_pieces(context)])
     records = filter(None, (param.get_help_record(context) for param in command.get_params(context)))
     options = "\n\n".join(f"`{name}`\n: {text}" for name, text in records if "--help" not in name)
-    return f"## {command.name}\n\n{command.help}\n\n```console\n$ {usage}\n```\n\n{options}\n"
+    heading, *examples = command.epilog.split("\n")
+    shown = "\n".join(f"$ {example}" for example in examples)
+    calls = f"```console\n$ {usage}\n```\n\n{heading}\n\n```console\n{shown}\n```"
+    return f"## {command.name}\n\n{command.help}\n\n{calls}\n\n{options}\n"
 
 
 def keep_formulas(app, what, name, obj, options, lines):

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ddlcn import learning, training_data
 from ddlcn.channel import Channel, nested_params, with_nested_params
 from ddlcn.conformal import ConformalMixin
+from ddlcn.description import fitted_html, fitted_repr
 from ddlcn.descriptors.backbone import maps_reused
 from ddlcn.evidence import Evidence, explain
 from ddlcn.execution import session
@@ -27,7 +28,7 @@ from ddlcn.selection import Selection
 
 
 class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Deep Micro-Dictionary Learning and Coding Network, for images of any sizes: paths, 2-D or 3-D arrays.
+    """Deep Micro-Dictionary Learning and Coding Network, for images of any kind and size.
 
     Parameters
     ----------
@@ -81,6 +82,9 @@ class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEst
         The policy of augmentation that was used.
     n_train_ : int
         Training images, augmented copies not counted.
+    training_record_ : dict
+        Date (`created`), `version` of ddlcn and `class_counts`, the training images of each class; and `test`, if
+        `ddlcn train` tested the model.
     timings_ : dict
         Seconds by stage of `fit`.
 
@@ -145,12 +149,24 @@ class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEst
         self.channels = with_nested_params(self.channels, nested) if nested else self.channels
         return self
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return fitted_repr(self) if hasattr(self, "training_record_") else super().__repr__(N_CHAR_MAX)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: facts about a fitted model, then scikit-learn's view of the parameters."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if hasattr(self, "training_record_") and "text/html" in bundle:
+            bundle["text/html"] = fitted_html(self) + bundle["text/html"]
+        return bundle
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> DDLCNClassifier:
         """Learn from images.
 
         Parameters
         ----------
-        X : sequence of paths or arrays, or a matrix if `image_shape` is given
+        X : sequence of images, or a matrix if `image_shape` is given
+            Paths, arrays, Pillow images, torch tensors, bytes or open files; an `ImageSet`; or an array (n, h, w) or
+            (n, h, w, channels).
         y : array of labels
         sample_weight : array, optional
             Weights of images in the SVM.
@@ -182,6 +198,7 @@ class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEst
         self.calibration_ = training_data.calibration(encoder, svm, features) if unseen.any() else None
         self.held_out_: HeldOut | None = svm.held_out_._replace(rows=data.order[svm.held_out_.rows])
         self.augmentation_, self.n_train_, self.timings_ = policy, len(y), dict(run.timings)
+        self.training_record_ = training_data.record(data.labels)
         return self
 
     def _svm(self, C: float | str, seed: int) -> LinearSVM:
@@ -211,6 +228,7 @@ class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEst
         self.calibration_ = training_data.calibration(self.encoder_, svm, rows)
         self.held_out_ = None
         self.n_train_ += len(data.labels)
+        self.training_record_ = training_data.record(data.labels, self.training_record_)
         return self
 
     def transform(self, X: Any) -> csr_array:

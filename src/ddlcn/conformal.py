@@ -7,7 +7,8 @@ to their classes as these do. The conformity of an image to a class is
 
 The excess is for images that have no class at all: blank ones, noise, a digit among photographs. It is how far the
 activity of a channel, log ‖b‖₁ / ‖b‖₂ of its block b, is from the mean of these images, beyond three standard
-deviations. With c_1, …, c_m the conformity of these images to their own classes, a label has the p-value
+deviations and beyond all of them. With c_1, …, c_m the conformity of these images to their own classes, a label has
+the p-value
 
     p = (1 + number of c_i ≤ c) / (m + 1)
 
@@ -51,7 +52,7 @@ class Conformal:
     classes : array of int
         The number of its class.
     mean, deviation : arrays of shape (n_channels,)
-        Of the activity of each channel.
+        Of the activity of each channel; no image is more than three deviations away.
 
     Examples
     --------
@@ -88,8 +89,10 @@ class Conformal:
         """
         freedom = max(1, len(y) - 1)
         student = t.isf(norm.sf(_USUAL), freedom) / _USUAL  # the deviation of few images is uncertain
+        mean = activity.mean(axis=0)
         spread = activity.std(axis=0) * np.sqrt((len(y) + 1) / freedom) * student
-        mean, deviation = activity.mean(axis=0), np.maximum(spread, _SMALLEST).astype(np.float32)
+        farthest = np.abs(activity - mean).max(axis=0) / _USUAL  # none of these images has an excess
+        deviation = np.maximum.reduce([spread, farthest, np.full_like(spread, _SMALLEST)]).astype(np.float32)
         found = _conformity(log_probabilities, activity, mean, deviation)
         return cls(found[np.arange(len(y)), y], found.max(axis=1), y.astype(np.int32), mean, deviation)
 

@@ -1,10 +1,17 @@
 """What a fitted model is: as one dict for `ddlcn info --json`, reports and the server, and in plain words."""
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ddlcn
+from ddlcn.errors import listed
+from ddlcn.intervals import wilson_interval
+
+if TYPE_CHECKING:
+    import ddlcn
+
+_CLASSES_SHOWN = 20
 
 
 def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
@@ -36,6 +43,68 @@ def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
     }
 
 
+def describe_training(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
+    """Return when and on what a model was trained, in JSON's types; None where its file does not tell.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+        A fitted model.
+
+    Returns
+    -------
+    dict
+        `created` (date), `version` (of ddlcn), `class_counts` (images of each class) and `test`.
+    """
+    record = dict.fromkeys(("created", "version", "class_counts", "test")) | model.training_record_
+    counts = record["class_counts"]
+    return record | {"class_counts": counts and list(counts.values())}
+
+
+def card(description: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the most important facts as lines of text, by name, for `ddlcn info` and notebooks.
+
+    `description` is that of `describe` and of `describe_training` together.
+    """
+    names, counts, test = (
+        [str(each) for each in description["classes"]],
+        description["class_counts"],
+        description["test"],
+    )
+    augmentation, tested = description["augmentation"], "none when it was trained; use ddlcn evaluate"
+    copies = "" if augmentation == "none" else f" (augmentation: {augmentation})"
+    when = f"{description['created']}, by ddlcn {description['version']}"
+    if counts:
+        names = [f"{name} ({n:,})" for name, n in zip(names, counts, strict=True)]
+    if test:
+        low, high = wilson_interval(test["accuracy"], test["n_images"])
+        tested = f"accuracy {test['accuracy']:.1%} on {test['n_images']:,} held-out images"
+        tested += f" (95% interval {low:.1%} to {high:.1%})"
+    return {
+        "trained": [when if description["created"] else "unknown when (the file is of an older version)"],
+        "trained on": [f"{description['n_train']:,} images{copies}"],
+        "classes": [f"{len(names)}{', with their images' if counts else ''}: {listed(names, _CLASSES_SHOWN)}"],
+        "test": [tested],
+        "channels": channel_sentences(description),
+        "selection": selection_sentences(description["selection"]),
+    }
+
+
+def fitted_repr(model: "ddlcn.DDLCNClassifier") -> str:
+    """Return one line about a fitted model."""
+    channels = ", ".join(channel.name for channel in model.encoder_.channels)
+    classes = f"{len(model.classes_):,} classes ({listed(model.classes_, 5)})"
+    return f"{type(model).__name__} fitted on {model.n_train_:,} images of {classes}, channels {channels}"
+
+
+def fitted_html(model: "ddlcn.DDLCNClassifier") -> str:
+    """Return what a notebook shows of a fitted model."""
+    described = describe(model) | describe_training(model)
+    rows = [(name, lines) for name, lines in card(described).items() if name != "test" or described["test"]]
+    cells = [f'<tr><th>{name}<td style="text-align:left">{"<br>".join(map(escape, lines))}' for name, lines in rows]
+    return f'<table class="ddlcn-model">{"".join(cells)}</table>'
+
+
 def settings(description: dict[str, Any]) -> dict[str, str]:
     """Return the settings of a description as text, by name: `deskew`, `sift.weight`, `sift.coder`, …"""
     found = {"deskew": _text(description["preprocessing"]["deskew"] is not None)}
@@ -50,6 +119,16 @@ def settings(description: dict[str, Any]) -> dict[str, str]:
         if atoms := description["atoms"].get(name[1]):
             found[f"{name[1]}.atoms"] = " + ".join(map(str, atoms))
     found |= {"augmentation": description["augmentation"], "C": _text(description["C"])}
+    return found
+
+
+def channel_sentences(description: dict[str, Any]) -> list[str]:
+    """Return a line per channel of a description: its name, weight, and the sizes of its dictionaries."""
+    found = []
+    for channel, weight in zip(description["channels"], description["weights"], strict=True):
+        atoms = description["atoms"].get(channel["name"])
+        learnt = f", {' + '.join(map(str, atoms))} atoms" if atoms else ""
+        found.append(f"{channel['name']}: weight {_text(weight)}{learnt}")
     return found
 
 

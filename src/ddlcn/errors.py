@@ -3,6 +3,9 @@
 Every message is one line that names the thing and the remedy. The command line prints it and exits with 2.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 
 class DDLCNError(ValueError):
     """A mistake that the user can fix."""
@@ -18,3 +21,26 @@ class NetworkError(DDLCNError):
 
 class ModelFileError(DDLCNError):
     """A model file that is damaged, foreign, or of a newer version."""
+
+
+def listed(names: Iterable[Any], most: int = 10) -> str:
+    """Return names for a message; of many, the first, and how many more there are.
+
+    Parameters
+    ----------
+    names : iterable
+    most : int
+        How many to name.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> listed("abc"), listed("abcde", most=2)
+    ('a, b, c', 'a, b and 3 more')
+    """
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more

@@ -9,15 +9,24 @@ with nothing approximated: shares and bias add up to the score, to rounding.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ddlcn.drawing import data_uri, draw_map, overlay, signed
 from ddlcn.encoder import ImageEncoder
-from ddlcn.errors import DDLCNError
+from ddlcn.errors import DDLCNError, listed
 from ddlcn.layers.patches import Descriptors
 from ddlcn.linear.svm import LinearSVM
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIDE = 240  # pixels of a picture in a notebook
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,8 @@ class Evidence:
     score, bias : float
     channels : tuple of ChannelEvidence
         Also by name, as in `evidence["sift"]`.
+    working_image : callable
+        `working_image(shape, colour=False)` reads the image as descriptors see it.
 
     Examples
     --------
@@ -121,6 +132,10 @@ class Evidence:
     score: float
     bias: float
     channels: tuple[ChannelEvidence, ...]
+    working_image: Callable[..., np.ndarray] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Evidence for {self.label}: {self.as_sum()}"
 
     def __getitem__(self, name: str) -> ChannelEvidence:
         return {channel.name: channel for channel in self.channels}[name]
@@ -133,6 +148,51 @@ class Evidence:
     def map(self) -> np.ndarray:
         """Return the sum of the maps of all channels, of `shape`; it sums to score − bias."""
         return np.sum([channel.map(self.shape) for channel in self.channels], axis=0)
+
+    def as_sum(self, digits: int = 3) -> str:
+        """Return the score as text: a sum of what channels add and the bias.
+
+        Parameters
+        ----------
+        digits : int
+            After the decimal point.
+
+        Returns
+        -------
+        str
+        """
+        parts = [f"{channel.name} {signed(channel.total, digits)}" for channel in self.channels]
+        return f"score {signed(self.score, digits)} = {', '.join(parts)}, bias {signed(self.bias, digits)}"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the evidence over the image: red is for the class, blue against it.
+
+        `ddlcn.report.draw_explanation` draws the whole explanation, with the second class and the atoms.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default, in a new figure of pyplot.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        if ax is None:
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots(layout="constrained")
+        draw_map(ax, self.working_image(self.shape), self.map(), f"{self.label}: score {signed(self.score, 2)}")
+        return ax
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the image, the evidence over it, and the sum."""
+        values, grey = self.map(), self.working_image(self.shape)
+        drawn = overlay(grey, values, float(np.abs(values).max()))
+        pictures = (self.working_image(self.shape, colour=True), drawn)
+        shown = " ".join(f'<img src="{data_uri(each, _SIDE)}" alt="">' for each in pictures)
+        colours = "red is evidence for the class, blue against it"
+        return f"<div>{escape(repr(self))}<br>{shown}<br><small>{colours}</small></div>"
 
 
 def explain(encoder: ImageEncoder, svm: LinearSVM, image: Any, label: Any = None) -> Evidence:
@@ -159,13 +219,12 @@ def explain(encoder: ImageEncoder, svm: LinearSVM, image: Any, label: Any = None
         label = svm.labels(svm.scores(encoder.encode([described])))[0]
     found = np.flatnonzero(svm.classes_ == label)
     if not len(found):
-        known = ", ".join(map(str, svm.classes_[:10]))
-        raise DDLCNError(f"{label!r} is not a class of this model: it knows {known}")
+        raise DDLCNError(f"{label!r} is not a class of this model: it knows {listed(svm.classes_)}")
     # two classes share one weight vector: it is for the second, against the first
     row, sign = (found[0], 1.0) if len(svm.classes_) > 2 else (0, 1.0 if found[0] else -1.0)
     coef, parts = sign * svm.coef_[row], []
     for channel, own, scale in zip(encoder.channels, encoder.slices, encoder.scales, strict=True):
         shares, atoms = channel.shares(described[channel.name], scale * coef[own])
         parts.append(ChannelEvidence(channel.name, shares, atoms, described[channel.name]))
-    bias = sign * float(svm.intercept_[row])
-    return Evidence(label, bias + sum(part.total for part in parts), bias, tuple(parts))
+    bias, own_image = sign * float(svm.intercept_[row]), partial(encoder.working_image, image)
+    return Evidence(label, bias + sum(part.total for part in parts), bias, tuple(parts), own_image)

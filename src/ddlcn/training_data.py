@@ -4,8 +4,11 @@ With a work folder the rows that an SVM was trained on are kept there, so that i
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +86,30 @@ def check(
     images = absolute(images)
     order = canonical_order(images, np.unique(labels, return_inverse=True)[1], weights)
     return TrainingData(take(images, order), labels[order], weights[order], order)
+
+
+def record(labels: np.ndarray, before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what a model file tells about a training: its date, the version of ddlcn, the images of each class.
+
+    Parameters
+    ----------
+    labels : array
+        Of the training images.
+    before : dict, optional
+        The record of the model that is extended by these images.
+
+    Examples
+    --------
+    >>> record(np.array(["a", "b", "a"]))["class_counts"]
+    {'a': 2, 'b': 1}
+    >>> record(np.array(["c"]), before={"class_counts": {"a": 2}})["class_counts"]
+    {'a': 2, 'c': 1}
+    """
+    found = {"created": datetime.now(UTC).date().isoformat(), "version": version("ddlcn")}
+    if before is not None and "class_counts" not in before:  # of an old model file
+        return found
+    counts = Counter((before or {}).get("class_counts", {})) + Counter(labels.tolist())
+    return found | {"class_counts": dict(sorted(counts.items()))}
 
 
 def seed_of(random_state: int | np.random.RandomState | None) -> int:

@@ -14,7 +14,7 @@ from PIL import Image
 from ddlcn.cli import main
 
 LABELS = ("[red]", "level", "upright")
-QUICK = "--preset paper -p 2 -q 2 --deeper-atoms 4 --neighbors 3,2 --jobs 1"
+QUICK = "--preset paper --images-per-class 2 --atoms-per-class 2 --deeper-atoms 4 --neighbors 3,2 --jobs 1"
 # as `python -m ddlcn`, but Ctrl-C works even where the parent ignores it, as scripts do for background jobs
 PROGRAM = """import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)

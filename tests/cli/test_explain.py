@@ -31,6 +31,29 @@ def test_explain_a_class(run: Run, model: Path, image: Path, tmp_path: Path) -> 
     assert f"Wrote {tmp_path / 'map.png'}" in text
 
 
+def test_several_images(run: Run, model: Path, tmp_path: Path) -> None:
+    data = model.parent / "data"
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no image")
+    given = (data / "level" / "0.png", data / "upright" / "0.png", broken)
+    ran = run("explain", model, *given, "-o", tmp_path / "out")
+    assert "1 of 3 images can't be read: " in ran.err
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["level", "upright"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"0-evidence.png", "0 (2)-evidence.png"}
+    shown = run("explain", model, *given, "-o", tmp_path / "out", "--json", "--class", "level").json
+    assert [each["classes"][0]["label"] for each in shown["explanations"]] == ["level", "level"]
+    assert (shown["n_images"], len(shown["unreadable"])) == (3, 1)
+    assert "no image could be read" in run("explain", model, broken, "gone.png", "-o", tmp_path / "out").line
+
+
+def test_folder_of_images(run: Run, model: Path, image: Path, tmp_path: Path) -> None:
+    assert run("explain", model, image.parent, "-o", tmp_path / "new" / "out").out.count("level") >= 6
+    assert len(list((tmp_path / "new" / "out").iterdir())) == 6
+    assert "is not a folder" in run("explain", model, image.parent, "-o", image).line
+    assert "Wrote" not in run("explain", model, image, "-o", tmp_path).out  # a folder, for one image too
+    assert (tmp_path / "0-evidence.png").exists()
+
+
 def test_atoms(run: Run, model: Path, tmp_path: Path) -> None:
     for name, more in (("a.png", ()), ("b.svg", ("--data", model.parent / "data", "--most", 3))):
         assert f"Wrote {tmp_path / name}" in run("atoms", model, "-o", tmp_path / name, *more).out

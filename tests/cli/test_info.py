@@ -1,10 +1,12 @@
 """`info`."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
-from ddlcn import DDLCNClassifier
+from ddlcn import DDLCNClassifier, __version__
 from ddlcn.persistence.model_file import read_format
-from tests.cli.conftest import LABELS, Run
+from tests.cli.conftest import LABELS, QUICK, Run
+from tests.helpers import ROOT
 
 
 def test_json(run: Run, model: Path) -> None:
@@ -14,3 +16,29 @@ def test_json(run: Run, model: Path) -> None:
     assert (facts["classes"], facts["atoms"]) == (list(LABELS), {"sift": [6, 4]})
     assert (facts["n_train"], facts["bytes"], facts["format"]) == (18, model.stat().st_size, read_format(model))
     assert (facts["augmentation"], facts["C"]) == ("none", 1.0)
+
+
+def test_card(run: Run, data: Path, tmp_path: Path) -> None:
+    """When, with which version, on what, and how well."""
+    trained = run("train", data, "-o", tmp_path / "m", "-t 4", QUICK, "--json").json
+    facts = run("info", tmp_path / "m", "--json").json
+    assert facts["created"] == datetime.now(UTC).date().isoformat()
+    assert (facts["version"], facts["class_counts"]) == (__version__, [4, 4, 4])
+    assert facts["test"] == {"accuracy": trained["accuracy"], "n_images": 6}
+    shown = " ".join(run("info", tmp_path / "m").out.split())
+    assert f"trained {facts['created']}, by ddlcn {__version__} trained on 12 images" in shown
+    assert "classes 3, with their images: [red] (4), level (4), upright (4)" in shown
+    assert f"test accuracy {trained['accuracy']:.1%} on 6 held-out images (95% interval" in shown
+    assert "channels sift: weight 1, 6 + 4 atoms" in shown
+
+
+def test_no_test(run: Run, model: Path) -> None:
+    assert run("info", model, "--json").json["test"] is None
+    assert "none when it was trained; use ddlcn evaluate" in run("info", model).out
+
+
+def test_older_file(run: Run) -> None:
+    golden = ROOT / "tests" / "persistence" / "golden" / "format3.ddlcn"
+    facts = run("info", golden, "--json").json
+    assert [facts[name] for name in ("created", "version", "class_counts", "test")] == [None] * 4
+    assert "unknown when (the file is of an older version)" in run("info", golden).out

@@ -5,17 +5,21 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from typer.main import get_command
 
 import ddlcn
 from ddlcn import DDLCNClassifier
+from ddlcn.cli import GROUPS
+from ddlcn.cli.app import app
 from tests.cli.conftest import QUICK, Run
 from tests.helpers import run_python
 
-LEARN, USE = ("demo", "train", "extend", "evaluate"), ("predict", "explain", "atoms", "info", "serve")
+LEARN, USE = ("demo", "train", "extend", "evaluate", "cross-validate"), ("predict", "explain", "atoms", "info", "serve")
 COMMANDS = (*LEARN, *USE, "bench", "bench-report")
 
 
@@ -54,7 +58,53 @@ def test_help_and_version(run: Run) -> None:
         shown = run(command, "--help").out
         assert f"ddlcn {command}" in shown
         assert ("--json" in shown) == (command not in ("bench", "serve"))
+        assert ("--quiet" in shown) == (command not in ("info", "serve", "bench-report"))
+        assert re.search(rf"Examples?: +\n ddlcn {command} ?", shown)
     assert run("-V").out == run("--version").out == f"ddlcn {ddlcn.__version__}\n"
+
+
+def test_panels_of_train(run: Run) -> None:
+    panels = run("train", "--help").out.split("╭─ ")[1:]
+    assert [panel.split()[0] for panel in panels] == ["Arguments", "Options", "Model", "Work"]
+    for panel, option in zip(panels[1:], ("--report", "--preset", "--scheduler"), strict=True):
+        assert option in panel
+
+
+def test_examples_have_known_options() -> None:
+    for group in GROUPS:
+        import_module(f"ddlcn.cli.{group}")
+    commands = get_command(app).commands
+    assert set(commands) == set(COMMANDS)
+    for name, command in commands.items():
+        known = {option for parameter in command.params for option in parameter.opts}
+        heading, *examples = command.epilog.split("\n")
+        assert heading == ("Example:" if len(examples) == 1 else "Examples:")
+        for example in examples:
+            assert example.split()[:2] == ["ddlcn", name]
+            assert {word for word in example.split()[2:] if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("ddlcn cross", ["cross-validate"]),
+        ("ddlcn train --pre", ["--preset"]),
+        ("ddlcn train --preset ", ["best", "paper"]),
+    ],
+)
+def test_shell_completion(typed: str, offered: list[str]) -> None:
+    asked = {"_DDLCN_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    command = [sys.executable, "-c", "from ddlcn.cli import main; main()"]
+    ran = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == offered
+
+
+def test_quiet(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    for option, shown in (("", True), ("-q", False)):
+        ran = run("predict", model, model.parent / "data", "-o", tmp_path / "out.csv", option)
+        assert ("Predicting" in ran.err) == shown
 
 
 def test_closed_pipe(model: Path) -> None:

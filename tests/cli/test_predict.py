@@ -107,6 +107,43 @@ def test_format_by_suffix(run: Run, model: Path, stripes: Path, tmp_path: Path) 
     assert (tmp_path / "out.jsonl").read_text().startswith("path,")
 
 
+def test_probabilities(run: Run, model: Path, stripes: Path) -> None:
+    image = stripes / "level" / "0.png"
+    (good, bad) = rows(run("predict", model, image, "gone.png", "--probabilities").out)
+    expected = DDLCNClassifier.load(model).predict_proba([image])[0]
+    assert [name for name in good if name.startswith("P(")] == [f"P({label})" for label in LABELS]
+    assert [float(good[f"P({label})"]) for label in LABELS] == pytest.approx(expected, abs=1e-6)
+    assert {bad[f"P({label})"] for label in LABELS} == {""}
+    shown = run("predict", model, image, "--probabilities", "--json").json["predictions"][0]
+    assert list(shown["probabilities"]) == list(LABELS)
+    assert sum(shown["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+    assert "P(level)" in run("predict", model, image, "--probabilities", "--format", "table").out
+
+
+@pytest.mark.parametrize("link", ["", "--link"])
+def test_sort_into(run: Run, model: Path, stripes: Path, tmp_path: Path, link: str) -> None:
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    typed = ("predict", model, stripes, tmp_path / "broken.png", "--sort-into", tmp_path / "out", link)
+    ran = run(*typed)
+    assert f"{'Linked' if link else 'Copied'} 18 images into {tmp_path / 'out'}: [red] 6, level 6, upright 6" in ran.err
+    for row in rows(ran.out)[:-1]:
+        assert Path(row["sorted_to"]).parent == tmp_path / "out" / row["label"]
+        assert Path(row["sorted_to"]).is_symlink() == bool(link)
+        assert Path(row["sorted_to"]).read_bytes() == Path(row["path"]).read_bytes()
+    assert rows(ran.out)[-1]["sorted_to"] == ""
+    before = sorted((tmp_path / "out").rglob("*"))
+    assert len(before) == 3 + 18
+    run(*typed)
+    assert sorted((tmp_path / "out").rglob("*")) == before  # nothing twice
+
+
+def test_sort_into_errors(run: Run, model: Path, stripes: Path) -> None:
+    assert "name its folder with --sort-into DIR" in run("predict", model, stripes, "--link").line
+    assert "name a folder outside of it" in run("predict", model, stripes, "--sort-into", stripes / "x").line
+    assert not (stripes / "x").exists()
+    assert "is not a folder" in run("predict", model, stripes, "--sort-into", model).line
+
+
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
     """A model whose labels are a formula and a terminal escape."""

@@ -1,5 +1,7 @@
 """A split parts each class as asked, by the seed alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,3 +42,14 @@ def test_split_of_arrays_and_halves():
     for share in (0, -1, 0.0, 1.0, 2.5):
         with pytest.raises(DDLCNError, match="per_class"):
             whole.split(share)
+
+
+def test_views():
+    pets = ImageSet.of(["a.png"] * 3, ["dog", "<b>cat", "dog"], "pets/")
+    assert repr(pets) == "ImageSet: 3 images of 2 classes from pets/"
+    assert repr(replace(pets, skipped=[("x.png", "is empty")])).endswith("pets/, 1 skipped")
+    view = pets._repr_html_()
+    assert "&lt;b&gt;cat<td>1" in view
+    assert "dog<td>2" in view
+    many = ImageSet.of(np.zeros((30, 4, 4)), np.arange(30))
+    assert "and 10 more" in many._repr_html_()

@@ -82,6 +82,26 @@ def test_empty_folders_and_metadata_of_macos(pets):
     refused("__MACOSX' has no images; add some or remove it", pets, strict=True)
 
 
+def test_all_problems_together(tmp_path):
+    for name in "abcdefg":
+        draw(tmp_path / name / "0.png")
+    draw(tmp_path / "h" / "0.png", tmp_path / "h" / "1.png")
+    (tmp_path / "a" / "x.png").write_bytes(b"no image")
+    (tmp_path / "b" / "y.png").write_bytes(b"")
+    (tmp_path / "z").mkdir()
+    few = r"class 'a' has 1 usable image\(s\), class 'b' .*class 'e' .*and 2 more, 2 needed"
+    refused(few + r" \(3 skipped, first '.*z': it has no images.*remove the classes", tmp_path, min_per_class=2)
+    broken = (
+        r"x.png' is no image .*y.png' is empty.*\(strict: 2 of 11 images are broken\); also, class folder '.*z' has"
+    )
+    refused(broken + r".*; also, " + few + "; add images", tmp_path, min_per_class=2, strict=True)
+
+
+def test_all_wrong_lines_of_a_manifest(tmp_path):
+    (tmp_path / "a.csv").write_text("path,label\na.png\nb.png,x\nc.png,\n")
+    refused(r"line 2: 'a.png', line 4: 'c.png,' is not 'path,label'.*; correct the lines", tmp_path / "a.csv")
+
+
 def test_photos_that_cannot_be_read(pets):
     """They are listed with the remedy; a raw file is no TIFF, though it starts like one."""
     (pets / "dogs" / "a.heic").write_bytes(b"\0\0\0\x1cftypxxxx")

@@ -63,7 +63,7 @@ def test_hostile_values_anywhere(description, tensors):
 def test_missing_and_unknown_keys_anywhere(description, tensors):
     for where in places(description):
         if isinstance(at(description, where), dict):
-            later = where[-1] == "n_components"  # may be missing
+            later = where[-1] in ("n_components", *schema.RECORD)  # may be missing
             for change in (lambda node, key: node.pop(key), lambda node, _: node.update(work_folder="/tmp")):
                 changed = copy.deepcopy(description)
                 change(at(changed, where), where[-1])
@@ -71,6 +71,14 @@ def test_missing_and_unknown_keys_anywhere(description, tensors):
                     continue
                 with pytest.raises(ValueError, match=r"missing or unknown|is invalid"):
                     schema.check(changed, tensors)
+
+
+def test_record_of_a_training(description, tensors):
+    description["training"]["test"] = {"accuracy": 0.5, "n_images": 8}
+    schema.check(description, tensors)
+    for name in schema.RECORD:
+        del description["training"][name]
+    schema.check(description, tensors)
 
 
 def test_every_part_has_rules():
@@ -95,6 +103,10 @@ CHANGES = {
     "classes of objects": lambda d: d.update(classes_dtype="|O"),
     "fractions as integers": lambda d: d.update(classes=[0.5, 1.5, 2.5], classes_dtype="<i8"),
     "empty range": lambda d: d.update(value_range=[1.0, 1.0]),
+    "counts of classes": lambda d: d["training"]["class_counts"].pop(),
+    "counts of images": lambda d: d["training"].update(n_train=1000),
+    "no date": lambda d: d["training"].update(created="yesterday"),
+    "no accuracy": lambda d: d["training"].update(test={"accuracy": 1.5, "n_images": 3}),
     "duality gaps": lambda d: d["svm"]["duality_gap"].pop(),
 }
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from ddlcn import DDLCNError
-from ddlcn.report.pixels import full_contrast, overlay, patch, read_original, read_small
+from ddlcn.report.pixels import full_contrast, patch, read_original, read_small
 from tests.report.conftest import Case
 
 
@@ -24,13 +24,6 @@ def test_full_contrast() -> None:
     coloured = full_contrast(np.array([[[0.3, 0.2, 0.2], [0.4, 0.3, 0.3]]]))
     np.testing.assert_allclose(coloured.mean(axis=(0, 1)), 0.5 + np.array([2, -1, -1]) / 30, atol=0.06)
     assert np.ptp(coloured[..., 1]) > 0.9
-
-
-def test_overlay() -> None:
-    against, nothing, evidence = overlay(np.full((1, 3), 0.5), np.array([[-1.0, 0.0, 1.0]]), 1.0)[0]
-    assert against[2] > against[0]
-    assert np.ptp(nothing) == 0
-    assert evidence[0] > evidence[2]
 
 
 def test_colour(tested: Case) -> None:

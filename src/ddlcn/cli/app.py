@@ -1,21 +1,30 @@
 """The app that commands register with, and how they load a model or the packages of an extra."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import ddlcn
+from ddlcn.cli import options
 from ddlcn.errors import DDLCNError
+from ddlcn.execution.progress import Listener, note_compilation
 
 app = typer.Typer(
     help="Image recognition with little data and no GPU: folders of images in, a small model file out.",
     context_settings={"help_option_names": ["-h", "--help"]},
-    add_completion=False,
     pretty_exceptions_enable=False,
+    epilog="Start with: ddlcn demo. Each command has examples: ddlcn train --help",
 )
+
+
+def command(*examples: str, name: str | None = None) -> Callable[[Any], Any]:
+    """Register a command; its help page ends with examples of its use."""
+    heading = "Example:" if len(examples) == 1 else "Examples:"
+    return app.command(name, epilog="\n".join([heading, *examples]))
 
 
 def _version(wanted: bool) -> None:
@@ -35,9 +44,19 @@ def start(
         typer.echo(context.get_help())
 
 
-def load_model(path: Path, n_jobs: int = -1) -> "ddlcn.DDLCNClassifier":
+def load_model(path: Path, n_jobs: int = -1, quiet: bool = False) -> "ddlcn.DDLCNClassifier":
     """Load a model that classifies image files, whatever it was trained on."""
+    if not quiet:
+        note_compilation()
     return ddlcn.DDLCNClassifier.load(path).set_params(n_jobs=n_jobs, image_shape=None)
+
+
+def load_data(
+    data: Path, part: options.Part, strict: bool, n_jobs: int, tell: Listener, **least: int
+) -> "ddlcn.ImageSet":
+    """Load labelled images, and tell of each."""
+    progress = partial(tell, "Reading")
+    return ddlcn.load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=progress, **least)  # type: ignore[arg-type]
 
 
 @contextmanager

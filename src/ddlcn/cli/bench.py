@@ -4,17 +4,17 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ddlcn.cli import options
-from ddlcn.cli.app import app, needs_extra
+from ddlcn.cli.app import command, needs_extra
 from ddlcn.cli.interrupts import interruptible
 from ddlcn_lab import options as lab
 
 
-@app.command()
+@command("ddlcn bench digits --out runs/digits --methods ddlcn,llc --pq 15-15 --splits 3")
 def bench(
     dataset: Annotated[str, lab.DATASET],
     out: Annotated[Path, lab.OUT],
@@ -25,8 +25,9 @@ def bench(
     splits: Annotated[int | None, lab.SPLITS] = None,
     grid: Annotated[str, lab.GRID] = "table",
     leak: Annotated[bool, lab.LEAK] = False,
-    seed: Annotated[int, options.SEED] = 0,
+    seed: Annotated[Any, options.SEED] = "0",
     jobs: Annotated[int | None, options.JOBS] = None,
+    quiet: Annotated[bool, options.QUIET] = False,
 ) -> None:
     """Run a grid of experiments. If interrupted, run the same command again to resume."""
     with needs_extra("lab"):
@@ -39,11 +40,14 @@ def bench(
             for done, total in fill(wanted, out, data, jobs or -1):
                 first = done if first is None else first
                 left = timedelta(seconds=round((total - done) * (perf_counter() - start) / max(1, done - first)))
-                _tell(f"{done} of {total} rows" + (f", {left} left" if first < done < total else ""))
+                if not quiet:
+                    _tell(f"{done} of {total} rows" + (f", {left} left" if first < done < total else ""))
     typer.echo(f"{total} rows in {out}; see ddlcn bench-report {out}")
 
 
-@app.command("bench-report")
+@command(
+    "ddlcn bench-report runs/digits", "ddlcn bench-report runs/digits --format html -o digits.html", name="bench-report"
+)
 def bench_report(
     runs: Annotated[list[Path], lab.RUNS],
     kind: Annotated[str, lab.FORMAT] = "terminal",

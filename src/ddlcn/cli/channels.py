@@ -1,9 +1,41 @@
-"""The channels that the options of `ddlcn train` describe."""
+"""The model and the channels that the options of `ddlcn train` and `ddlcn cross-validate` describe."""
 
 from typing import Any
 
 import ddlcn
 from ddlcn.errors import DDLCNError
+
+
+def build_model(
+    preset: str,
+    channels: dict[str, float | str | None] | None,
+    backbone: str | None,
+    seed: int,
+    n_jobs: int,
+    *,
+    deskew: str,
+    augmentation: str,
+    C: float | str,
+    class_weight: str,
+    coder: str | None = None,
+    neighbors: tuple[int, ...] | None = None,
+    beta: float | None = None,
+    **dictionary: Any,
+) -> "ddlcn.DDLCNClassifier":
+    """Return the classifier that options describe; `dictionary` has parameters of `DictionaryLearning`."""
+    own = {"backbone": backbone, **dictionary}
+    changed = build_channels(preset, channels, coder, neighbors, beta, **own)
+    return ddlcn.DDLCNClassifier(
+        preset=preset,
+        channels=changed,
+        **(own if changed is None else {}),
+        deskew={"yes": True, "no": False}.get(deskew, "auto"),
+        augmentation=augmentation,
+        C=C,
+        class_weight=None if class_weight == "none" else class_weight,
+        random_state=seed,
+        n_jobs=n_jobs,
+    )
 
 
 def build_channels(

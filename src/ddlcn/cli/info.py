@@ -1,39 +1,34 @@
 """What is in a model file: `info`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.filesize import decimal
 from rich.table import Table
 
 from ddlcn.cli import options
-from ddlcn.cli.app import app, load_model
-from ddlcn.cli.results import trained_on
+from ddlcn.cli.app import command, load_model
 from ddlcn.cli.terminal import console, printable, show_json
-from ddlcn.description import describe, selection_sentences, settings
+from ddlcn.description import card, describe, describe_training, settings
 
 
-@app.command()
+@command("ddlcn info parts.ddlcn")
 def info(model: Annotated[Path, options.MODEL], as_json: Annotated[bool, options.JSON] = False) -> None:
-    """Show what is in a model file: classes, channels, and what selection decided."""
+    """Show what is in a model file: when and on what it was trained, its test, channels, and what selection decided."""
     from ddlcn.persistence.model_file import read_format
 
-    described = describe(load_model(model))
-    facts = {"model": str(model), "bytes": model.stat().st_size, "format": read_format(model), **described}
+    loaded = load_model(model)
+    facts: dict[str, Any] = {"model": str(model), "bytes": model.stat().st_size, "format": read_format(model)}
+    facts |= describe(loaded) | describe_training(loaded)
     if as_json:
         return show_json(facts)
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    classes, sentences = [str(label) for label in facts["classes"]], selection_sentences(facts["selection"])
-    lines = [
-        ("model", f"{facts['model']}, {decimal(facts['bytes'])}, format {facts['format']}"),
-        ("classes", f"{len(classes)}: {', '.join(classes[:12])}{', …' if len(classes) > 12 else ''}"),
-        ("trained on", trained_on(facts)),
-        *settings(facts).items(),
-        ("features", f"{facts['n_features']:,}"),
-        *zip(["selection", *[""] * len(sentences)], sentences, strict=False),
-    ]
+    lines = [("model", f"{facts['model']}, {decimal(facts['bytes'])}, format {facts['format']}")]
+    for name, texts in card(facts).items():
+        lines += zip([name, *[""] * len(texts)], texts, strict=False)
+    lines += [*settings(facts).items(), ("features", f"{facts['n_features']:,}")]
     for name, text in lines:
         table.add_row(name, printable(text))
     return console().print(table, soft_wrap=False)

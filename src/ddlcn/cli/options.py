@@ -89,7 +89,14 @@ _NEIGHBORS = _kind("N[,N]", partial(_counts, most=2), "one or two whole numbers 
 _POSITIVE_OR_AUTO = _kind("X|auto", _or_auto(_between), "a positive number, or auto")
 
 
-def _writable(path: Path | None) -> Path | None:
+def _seed(text: str) -> int:
+    if not 0 <= int(text) < 2**32:
+        raise ValueError
+    return int(text)
+
+
+def writable(path: Path | None) -> Path | None:
+    """Return the path, or raise if no file can be written there."""
     if path is not None:
         from ddlcn.persistence.atomic import check_writable
 
@@ -97,7 +104,8 @@ def _writable(path: Path | None) -> Path | None:
     return path
 
 
-def _folder(path: Path | None) -> Path | None:
+def folder(path: Path | None) -> Path | None:
+    """Return the path, or raise if there can be no folder."""
     if path is not None:
         home = next(place for place in (path, *path.absolute().parents) if place.exists())
         if not (home.is_dir() and os.access(home, os.W_OK)):
@@ -114,24 +122,11 @@ def _work_of_training(address: str) -> str:
 
 DATA = typer.Argument(metavar="DATA", help="A folder per class, a .csv file of path,label, IDX files or an .npz file.")
 MODEL = typer.Argument(metavar="MODEL", help="A model file of ddlcn train.")
-OUTPUT = typer.Option("--output", "-o", callback=_writable, help="File to write.")
-REPORT = typer.Option("--report", callback=_folder, metavar="DIR", help="Folder for an HTML report about the test.")
+OUTPUT = typer.Option("--output", "-o", callback=writable, help="File to write.")
+REPORT = typer.Option("--report", callback=folder, metavar="DIR", help="Folder for an HTML report about the test.")
 TRAIN_DATA = typer.Option(metavar="DATA", help="Training images, for duplicates and nearest patches in the report.")
 LEARNING_CURVE = typer.Option("--learning-curve", help="Add a learning curve to the report.")
-WORK = typer.Option(
-    "--work",
-    metavar="DIR",
-    help="Work folder or fsspec address, which is kept for ddlcn extend and for later trainings.",
-    show_default="OUTPUT.work until the model is written",
-)
-WORK_OF_TRAINING = typer.Option(
-    "--work", callback=_work_of_training, metavar="DIR", help="The --work folder that MODEL was trained with."
-)
-SCHEDULER = typer.Option(
-    metavar="ADDRESS", help="Dask scheduler; its workers must see DATA and --work under the same paths."
-)
-SEED = typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same result.")
-JOBS = typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_default="all cores")
+FOLDS = typer.Option(min=2, metavar="K", help="Test each of K parts of the images by a model trained on the others.")
 STRICT = typer.Option("--strict", help="Stop at a broken image instead of skipping it.")
 JSON = typer.Option("--json", help="Print one JSON object instead.")
 PART = typer.Option(help="Which part of IDX files or an .npz file that has two.")
@@ -141,6 +136,27 @@ TRAIN_PER_CLASS = _COUNT_OR_FRACTION(
     help="Train on this number, or fraction, of images per class, and test on the others.",
     show_default="all images, no test",
 )
+
+# ---------------------------------------------------------------------------------------------------- work
+
+_WORK: dict[str, Any] = {"rich_help_panel": "Work"}
+
+WORK = typer.Option(
+    "--work",
+    metavar="DIR",
+    help="Work folder or fsspec address, which is kept for ddlcn extend and for later trainings.",
+    show_default="OUTPUT.work until the model is written",
+    **_WORK,
+)
+WORK_OF_TRAINING = typer.Option(
+    "--work", callback=_work_of_training, metavar="DIR", help="The --work folder that MODEL was trained with."
+)
+SCHEDULER = typer.Option(
+    metavar="ADDRESS", help="Dask scheduler; its workers must see DATA and --work under the same paths.", **_WORK
+)
+SEED = _kind("N", _seed, "a whole number from 0 to 4294967295")(help="The same seed gives the same result.", **_WORK)
+JOBS = typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_default="all cores", **_WORK)
+QUIET = typer.Option("--quiet", "-q", help="Show no progress.", **_WORK)
 
 # --------------------------------------------------------------------------------------------------- model
 
@@ -160,9 +176,9 @@ BACKBONE = typer.Option(
     **_PANEL,
 )
 IMAGES_PER_CLASS = _COUNT_ALL_OR_AUTO(
-    "--images-per-class", "-p", help="Images per class that its dictionary is learnt from.", **_PANEL
+    "--images-per-class", help="Images per class that its dictionary is learnt from.", **_PANEL
 )
-ATOMS_PER_CLASS = _COUNT_OR_AUTO("--atoms-per-class", "-q", help="Atoms per class in the first dictionary.", **_PANEL)
+ATOMS_PER_CLASS = _COUNT_OR_AUTO("--atoms-per-class", help="Atoms per class in the first dictionary.", **_PANEL)
 DEEPER_ATOMS = _ATOMS(help="Atoms of layers 2, 3, …; none is one layer.", **_PANEL)
 LAYERS = _LAYERS(
     help="Number of layers; each deeper layer has 64 atoms. Short for --deeper-atoms.", show_default="2", **_PANEL
@@ -175,7 +191,10 @@ DESKEW = typer.Option(
     **_PANEL,
 )
 AUGMENTATION = typer.Option(
-    help="Augmented copies to train on. auto: best chooses none, affine or flip on held-out images.", **_PANEL
+    metavar="POLICY",
+    help="Augmented copies to train on: none, affine, flip, elastic or auto. auto: preset best chooses one of the "
+    "first three on held-out images.",
+    **_PANEL,
 )
 C = _POSITIVE_OR_AUTO(
     "--C", help="Weight of errors in the SVM. auto: preset best chooses on held-out images.", **_PANEL

@@ -18,18 +18,24 @@ from rich.text import Text
 
 import ddlcn
 from ddlcn.cli import options
-from ddlcn.cli.app import app, load_model
+from ddlcn.cli.app import command, load_model
+from ddlcn.cli.sorting import Sorter
 from ddlcn.cli.terminal import console, printable
-from ddlcn.errors import DDLCNError, ImageError
+from ddlcn.errors import DDLCNError, ImageError, listed
 from ddlcn.execution.progress import Listener, progress_bars
 
 Format = StrEnum("Format", ["table", "csv", "json", "jsonl"])
 _IMAGES_AT_ONCE = 64
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # as OWASP lists them
-Row = dict[str, Any]  # path, label, probability, label_2, probability_2, …, error; None where there is none
+# path, label, probability, label_2, probability_2, …, error, sorted_to, probabilities; None where there is none
+Row = dict[str, Any]
 
 
-@app.command()
+@command(
+    "ddlcn predict parts.ddlcn new/*.jpg",
+    "ddlcn predict parts.ddlcn new/ -o labels.csv --probabilities",
+    "ddlcn predict parts.ddlcn new/ --sort-into sorted",
+)
 def predict(
     model: Annotated[Path, options.MODEL],
     images: Annotated[
@@ -48,7 +54,20 @@ def predict(
         bool, typer.Option("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
     ] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K most likely labels.")] = 1,
+    every: Annotated[
+        bool, typer.Option("--probabilities", help="Give the probability of every class: a column P(label) each.")
+    ] = False,
+    sort_into: Annotated[
+        Path | None,
+        typer.Option(
+            callback=options.folder,
+            metavar="DIR",
+            help="Copy each image into the folder of its predicted label in DIR. Nothing is overwritten.",
+        ),
+    ] = None,
+    link: Annotated[bool, typer.Option("--link", help="With --sort-into, make symbolic links instead.")] = False,
     jobs: Annotated[int | None, options.JOBS] = None,
+    quiet: Annotated[bool, options.QUIET] = False,
     strict: Annotated[bool, options.STRICT] = False,
 ) -> None:
     """Classify images. Exit code 2 if no image can be read."""
@@ -56,21 +75,29 @@ def predict(
 
     if as_json and format not in (None, Format.json):
         raise DDLCNError(f"--json and --format {format} exclude each other; give one of them")
-    classifier = load_model(model, jobs or -1)
+    if link and not sort_into:
+        raise DDLCNError("--link is about --sort-into; name its folder with --sort-into DIR")
+    classifier = load_model(model, jobs or -1, quiet)
+    sorter = Sorter(sort_into, classifier.classes_.tolist(), link, images) if sort_into else None
     paths, _ = ddlcn.find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
     on_screen = output is None and sys.stdout.isatty()
     by_suffix = Format.__members__.get(output.suffix.lower()[1:]) if output else None
     wanted = Format.json if as_json else format or by_suffix or (Format.table if on_screen else Format.csv)
     write = partial(_csv, safe=safe_csv, escape=on_screen) if wanted is Format.csv else _WRITERS[wanted]
     broken: list[Row] = []
-    with progress_bars(not on_screen) as tell:
+    with progress_bars(not (on_screen or quiet)) as tell:
         most = min(top, len(classifier.classes_))
-        chunks = _predictions(classifier, paths, most, strict, broken, tell)
+        chunks = _predictions(classifier, paths, most, every, sorter, strict, broken, tell)
         text = write(chunks)
         if output:
             write_atomically(output, "".join(text).encode(errors="backslashreplace"))
         for part in text:
             print(part, end="", flush=True)
+    if sorter:
+        shown = listed((f"{printable(name)} {n}" for name, n in sorted(sorter.counts.items())), 12)
+        what = "Linked" if link else "Copied"
+        note = f"{what} {sorter.counts.total():,} images into {printable(sort_into)}: {shown}"
+        console(stderr=True).print(note)
     if len(broken) == len(paths):
         raise DDLCNError(f"no image could be read; {broken[0]['path']!r} {broken[0]['error']}")
     if broken:
@@ -83,7 +110,14 @@ def _listed() -> list[str]:
 
 
 def _predictions(
-    model: "ddlcn.DDLCNClassifier", paths: list[str], top: int, strict: bool, broken: list[Row], tell: Listener
+    model: "ddlcn.DDLCNClassifier",
+    paths: list[str],
+    top: int,
+    every: bool,
+    sorter: Sorter | None,
+    strict: bool,
+    broken: list[Row],
+    tell: Listener,
 ) -> Iterator[list[Row]]:
     """Rows for images; those of images that can't be read have the reason, and are in `broken` too."""
     from joblib import Parallel, delayed
@@ -91,9 +125,13 @@ def _predictions(
     from ddlcn.images import check_image
 
     ranks = [("label", "probability"), *((f"label_{k}", f"probability_{k}") for k in range(2, top + 1))]
-    blank = dict.fromkeys(["path", *chain.from_iterable(ranks), "error"])
+    labels = model.classes_.tolist()
+    blank: Row = dict.fromkeys(["path", *chain.from_iterable(ranks), "error"])
+    blank |= ({"sorted_to": None} if sorter else {}) | (
+        {"probabilities": dict.fromkeys(map(str, labels))} if every else {}
+    )
+    tell("Predicting", 0, len(paths))
     for start in range(0, len(paths), _IMAGES_AT_ONCE):
-        tell("Predicting", start, len(paths))
         chunk = paths[start : start + _IMAGES_AT_ONCE]
         errors = Parallel(n_jobs=model.n_jobs, prefer="threads")(delayed(check_image)(path) for path in chunk)
         rows = [blank | {"path": path, "error": error} for path, error in zip(chunk, errors, strict=True)]
@@ -105,12 +143,23 @@ def _predictions(
         for row, probabilities in zip(good, found, strict=True):
             order = (-probabilities).argsort(kind="stable")
             for (label, probability), number in zip(ranks, order, strict=False):
-                row[label] = model.classes_[number].item()
+                row[label] = labels[number]
                 row[probability] = round(float(probabilities[number]), 6)
+            if every:
+                row["probabilities"] = dict(zip(map(str, labels), probabilities.round(6).tolist(), strict=True))
+            if sorter:
+                row["sorted_to"] = sorter.put(row["path"], row["label"])
+        tell("Predicting", start + len(chunk), len(paths))
         yield rows
 
 
 # ------------------------------------------------------------------------------------------------- writers
+
+
+def _flat(row: Row) -> Row:
+    """A row with a column P(label) for each class instead of `probabilities`."""
+    every = {f"P({label})": probability for label, probability in row.get("probabilities", {}).items()}
+    return {name: value for name, value in row.items() if name != "probabilities"} | every
 
 
 def _csv(chunks: Iterator[list[Row]], safe: bool, escape: bool) -> Iterator[str]:
@@ -122,12 +171,12 @@ def _csv(chunks: Iterator[list[Row]], safe: bool, escape: bool) -> Iterator[str]
         value = f"'{value}" if safe and value.startswith(_FORMULA) else value
         return printable(value) if escape else value
 
-    for number, rows in enumerate(chunks):
+    for number, rows in enumerate(list(map(_flat, chunk)) for chunk in chunks):
         out = io.StringIO()
-        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        writer = csv.writer(out, lineterminator="\n")
         if number == 0:
-            writer.writeheader()
-        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+            writer.writerow(map(cell, rows[0]))
+        writer.writerows(map(cell, row.values()) for row in rows)
         yield out.getvalue()
 
 
@@ -144,8 +193,8 @@ def _jsonl(chunks: Iterator[list[Row]]) -> Iterator[str]:
 def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
     out = console()
     widths: dict[str, int] = {}
-    for rows in chunks:
-        head = {name: name for name in rows[0]} | {"error": ""}
+    for rows in (list(map(_flat, chunk)) for chunk in chunks):
+        head = {name: printable(name) for name in rows[0]} | {"error": ""}
         cells = [head, *({name: _cell(value) for name, value in row.items()} for row in rows)]
         first = not widths
         # columns never become narrower, so that chunks are aligned

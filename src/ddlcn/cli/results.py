@@ -1,6 +1,7 @@
 """What `demo`, `train`, `extend` and `evaluate` found: one JSON object, or text for the terminal."""
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _CLASSES_SHOWN = 20
 _SKIPPED_SHOWN = 3
+_PAIRS_SHOWN = 5
 
 
 def summary(
@@ -25,68 +27,85 @@ def summary(
     found: "ddlcn.ImageSet",
     tested: "Evaluation | None",
     seconds: float,
-    timings: dict[str, float],
+    timings: Mapping[str, float],
     output: Path | None = None,
     report: Path | None = None,
 ) -> dict[str, Any]:
-    """Return all results in JSON's types; accuracy is None if nothing was tested."""
+    """Return all results in JSON's types; accuracy is None if nothing was tested. Timings add up to `seconds`."""
     result: dict[str, Any] = {
         "accuracy": None,
         "interval": None,
         "n_test": 0,
         **describe(model),
         "seconds": seconds,
-        "timings": dict(timings),
+        "timings": {**timings, "other": max(0.0, seconds - sum(timings.values()))},
         "per_class": [],
         "most_confused": [],
         "model": output and str(output),
         "report": report and str(report / "index.html"),
+        **source_facts(found),
+    }
+    return result | (tested_facts(tested) if tested else {})
+
+
+def source_facts(found: "ddlcn.ImageSet") -> dict[str, Any]:
+    """Return where images came from, which were skipped, and versions."""
+    return {
         "source": found.source,
         "skipped": [{"path": path, "reason": reason} for path, reason in found.skipped],
         "passed_over": found.passed_over,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
     }
-    if tested:
-        counts = tested.confusion.sum(axis=1).tolist()
-        rows = zip(result["classes"], tested.recall.tolist(), counts, strict=True)
-        result |= {
-            "accuracy": tested.accuracy,
-            "interval": tested.interval,
-            "n_test": len(tested.truth),
-            "per_class": [{"label": label, "recall": r, "n_test": n} for label, r, n in rows if n],
-            "most_confused": [pair._asdict() for pair in tested.most_confused()],
-        }
-        result["timings"]["testing"] = tested.seconds
-    return result
+
+
+def tested_facts(tested: "Evaluation") -> dict[str, Any]:
+    """Return the results of a test; `most_confused` has all pairs of classes that were confused."""
+    counts = tested.confusion.sum(axis=1).tolist()
+    rows = zip(tested.classes.tolist(), tested.recall.tolist(), counts, strict=True)
+    return {
+        "accuracy": tested.accuracy,
+        "interval": tested.interval,
+        "n_test": len(tested.truth),
+        "per_class": [{"label": label, "recall": r, "n_test": n} for label, r, n in rows if n],
+        "most_confused": [pair._asdict() for pair in tested.most_confused(n=len(counts) ** 2)],
+    }
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:
     """Print a summary."""
     if as_json:
         return show_json(result)
-    _show_skipped(console(stderr=True), result["skipped"])
+    show_skipped(console(stderr=True), result["skipped"])
     out = console()
     if result["accuracy"] is None:
         out.print(f"Trained on {trained_on(result)} of {len(result['classes'])} classes", style="bold")
         out.print("To measure the accuracy, hold images out with --train-per-class, or use ddlcn evaluate")
     else:
-        low, high = result["interval"]
-        out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
-        out.print(f"  95% interval {low:.2%} to {high:.2%}")
-        out.print(f"trained on {trained_on(result)}, tested on {result['n_test']:,}\n", style="dim")
-        _show_classes(out, result["per_class"])
-        for pair in result["most_confused"]:
-            truth, predicted = printable(pair["truth"]), printable(pair["predicted"])
-            out.print(f"{truth} classified as {predicted}, {pair['times']} ×")
-        out.print("" if result["most_confused"] else "No mistakes\n")
+        show_test(out, result, f"trained on {trained_on(result)}, tested on {result['n_test']:,}")
     for sentence in selection_sentences(result["selection"]):
         out.print(printable(sentence), style="dim")
-    timings = result["timings"] | {"all": result["seconds"]}
+    timings = {stage: s for stage, s in result["timings"].items() if s >= 0.05} | {"total": result["seconds"]}
     out.print(" · ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items()), style="dim")
     for written in filter(None, (result["model"], result["report"])):
         out.print(f"Wrote {printable(written)}")
     return None
+
+
+def show_test(out: Console, result: dict[str, Any], how: str) -> None:
+    """Print accuracy, classes and confusions."""
+    low, high = result["interval"]
+    out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
+    out.print(f"  95% interval {low:.2%} to {high:.2%}")
+    out.print(f"{how}\n", style="dim")
+    _show_classes(out, result["per_class"])
+    confused = result["most_confused"]
+    for pair in confused[:_PAIRS_SHOWN]:
+        truth, predicted = printable(pair["truth"]), printable(pair["predicted"])
+        out.print(f"{truth} classified as {predicted}, {pair['times']} ×")
+    if len(confused) > _PAIRS_SHOWN:
+        out.print(f"and {len(confused) - _PAIRS_SHOWN:,} more pairs of classes (--json lists all)", style="dim")
+    out.print("" if confused else "No mistakes\n")
 
 
 def trained_on(facts: dict[str, Any]) -> str:
@@ -97,9 +116,12 @@ def trained_on(facts: dict[str, Any]) -> str:
 
 def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
     """A line per class; of very many classes, the worst."""
-    if len(per_class) > _CLASSES_SHOWN:
+    more = len(per_class) - _CLASSES_SHOWN
+    if more > 0:
         per_class = sorted(per_class, key=lambda row: row["recall"])[:_CLASSES_SHOWN]
-        out.print(f"The {_CLASSES_SHOWN} classes with the lowest recall (--json lists all)", style="dim")
+        out.print(
+            f"The {_CLASSES_SHOWN} classes with the lowest recall, and {more:,} more (--json lists all)", style="dim"
+        )
     table = Table("class", "", "recall", "images", box=None, pad_edge=False, header_style="dim")
     table.columns[2].justify = table.columns[3].justify = "right"
     for row in per_class:
@@ -109,7 +131,8 @@ def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
     out.print()
 
 
-def _show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
+def show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
+    """Print which images were skipped, and why."""
     if skipped:
         out.print(f"Skipped {len(skipped)} broken image(s):", style="yellow")
     for image in skipped[:_SKIPPED_SHOWN]:

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from ddlcn.cli import options
-from ddlcn.cli.app import app, load_model, needs_extra
+from ddlcn.cli.app import command, load_model, needs_extra
 from ddlcn.cli.terminal import console, printable
 from ddlcn.errors import DDLCNError
 
 
-@app.command()
+@command("ddlcn serve parts.ddlcn", "ddlcn serve parts.ddlcn --host 0.0.0.0 --token a-long-secret")
 def serve(
     model: Annotated[Path, options.MODEL],
     host: Annotated[

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import ddlcn
 from ddlcn.cli import options
-from ddlcn.cli.app import app, load_model
-from ddlcn.cli.channels import build_channels
+from ddlcn.cli.app import command, load_data, load_model
+from ddlcn.cli.channels import build_model
 from ddlcn.cli.interrupts import START_OVER, interruptible
 from ddlcn.cli.results import show, summary
 from ddlcn.errors import DDLCNError
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from ddlcn.evaluation import Evaluation
 
 
-@app.command()
+@command("ddlcn demo", "ddlcn demo -o digits.ddlcn --report digits-report")
 def demo(
     output: Annotated[Path | None, options.OUTPUT] = None,
     report: Annotated[Path | None, options.REPORT] = Path("ddlcn-report"),
-    seed: Annotated[int, options.SEED] = 0,
+    seed: Annotated[Any, options.SEED] = "0",
     jobs: Annotated[int | None, options.JOBS] = None,
+    quiet: Annotated[bool, options.QUIET] = False,
     as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
     """Train on half of scikit-learn's 1,797 handwritten digits, and test on the other half."""
@@ -38,16 +39,19 @@ def demo(
     digits = load_digits()
     found = ddlcn.ImageSet.of(digits.images, digits.target, "scikit-learn's digits")
     train, test = found.split(0.5, seed)
-    model = ddlcn.DDLCNClassifier(random_state=seed, n_jobs=jobs or -1)
-    with progress_bars() as tell, listen(tell):
-        model.fit(train.images, train.labels)
+    model, watch = ddlcn.DDLCNClassifier(random_state=seed, n_jobs=jobs or -1), Stopwatch()
+    with progress_bars(not quiet) as tell, listen(tell):
+        watch |= model.fit(train.images, train.labels).timings_
+        tested = _test(model, test, report, tell, watch, train)
         if output:
-            model.save(output)
-        tested = _test(model, test, report, tell, Stopwatch(), train)
-    show(summary(model, found, tested, perf_counter() - start, model.timings_, output, report), as_json)
+            _save_tested(model, tested, output)
+    show(summary(model, found, tested, perf_counter() - start, watch, output, report), as_json)
 
 
-@app.command()
+@command(
+    "ddlcn train parts/ -o parts.ddlcn",
+    "ddlcn train parts/ -o parts.ddlcn --train-per-class 20 --report parts-report",
+)
 def train(
     data: Annotated[Path, options.DATA],
     output: Annotated[Path, options.OUTPUT],
@@ -71,8 +75,9 @@ def train(
     class_weight: Annotated[options.ClassWeight, options.CLASS_WEIGHT] = options.ClassWeight.none,
     work: Annotated[str | None, options.WORK] = None,
     scheduler: Annotated[str | None, options.SCHEDULER] = None,
-    seed: Annotated[int, options.SEED] = 0,
+    seed: Annotated[Any, options.SEED] = "0",
     jobs: Annotated[int | None, options.JOBS] = None,
+    quiet: Annotated[bool, options.QUIET] = False,
     strict: Annotated[bool, options.STRICT] = False,
     as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
@@ -83,37 +88,37 @@ def train(
     if learning_curve and not report:
         raise DDLCNError("--learning-curve is part of the report; name its folder with --report DIR")
     _check_report(report)
-    dictionary = {
-        "images_per_class": images_per_class,
-        "atoms_per_class": atoms_per_class,
-        "deeper_atoms": deeper_atoms if layers is None else layers,
-    }
-    network = {"backbone": backbone}
-    changed = build_channels(preset.value, channels, coder and coder.value, neighbors, beta, **network, **dictionary)
-    model = ddlcn.DDLCNClassifier(
-        preset=preset.value,
-        channels=changed,
-        **(network | dictionary if changed is None else {}),
-        deskew={"yes": True, "no": False}.get(deskew.value, "auto"),
+    model = build_model(
+        preset.value,
+        channels,
+        backbone,
+        seed,
+        n_jobs,
+        deskew=deskew.value,
         augmentation=augmentation.value,
         C=C,
-        class_weight=None if class_weight is options.ClassWeight.none else class_weight.value,
-        random_state=seed,
-        n_jobs=n_jobs,
+        class_weight=class_weight.value,
+        coder=coder and coder.value,
+        neighbors=neighbors,
+        beta=beta,
+        images_per_class=images_per_class,
+        atoms_per_class=atoms_per_class,
+        deeper_atoms=deeper_atoms if layers is None else layers,
     )
-    with progress_bars() as tell, listen(tell), _work_folder(output, work) as model.work_folder:
+    with progress_bars(not quiet) as tell, listen(tell), _work_folder(output, work) as model.work_folder:
         found = _load(data, part, strict, n_jobs, watch, tell, min_per_class=2)
         images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
         with _cluster(scheduler):
-            model.fit(images.images, images.labels)
+            watch |= model.fit(images.images, images.labels).timings_
         model.save(output)
-        timings, tested = watch | model.timings_, None
+        tested = None
         if held_out is not None:
             tested = _test(model, held_out, report, tell, watch, images, learning_curve)
-    show(summary(model, found, tested, perf_counter() - start, timings, output, report), as_json)
+            _save_tested(model, tested, output)
+    show(summary(model, found, tested, perf_counter() - start, watch, output, report), as_json)
 
 
-@app.command()
+@command("ddlcn extend parts.ddlcn new-parts/ -o parts2.ddlcn --work parts.work")
 def extend(
     model: Annotated[Path, options.MODEL],
     data: Annotated[Path, options.DATA],
@@ -122,21 +127,23 @@ def extend(
     part: Annotated[options.Part, options.PART] = options.Part.train,
     scheduler: Annotated[str | None, options.SCHEDULER] = None,
     jobs: Annotated[int | None, options.JOBS] = None,
+    quiet: Annotated[bool, options.QUIET] = False,
     strict: Annotated[bool, options.STRICT] = False,
     as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
     """Add images of known or new classes to a model. Dictionaries and selected settings stay, so this is quick."""
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
-    extended = load_model(model, n_jobs)
-    with progress_bars() as tell, listen(tell), _work_folder(output, work) as extended.work_folder:
+    extended = load_model(model, n_jobs, quiet)
+    with progress_bars(not quiet) as tell, listen(tell), _work_folder(output, work) as extended.work_folder:
         found = _load(data, part, strict, n_jobs, watch, tell, min_classes=1)
         with _cluster(scheduler):
             extended.extend(found.images, found.labels)
+        watch |= extended.timings_
         extended.save(output)
-    show(summary(extended, found, None, perf_counter() - start, watch | extended.timings_, output), as_json)
+    show(summary(extended, found, None, perf_counter() - start, watch, output), as_json)
 
 
-@app.command()
+@command("ddlcn evaluate parts.ddlcn checked-by-hand.csv --report parts-report")
 def evaluate(
     model: Annotated[Path, options.MODEL],
     data: Annotated[Path, options.DATA],
@@ -144,6 +151,7 @@ def evaluate(
     train_data: Annotated[Path | None, options.TRAIN_DATA] = None,
     part: Annotated[options.Part, options.PART] = options.Part.test,
     jobs: Annotated[int | None, options.JOBS] = None,
+    quiet: Annotated[bool, options.QUIET] = False,
     strict: Annotated[bool, options.STRICT] = False,
     as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
@@ -152,8 +160,8 @@ def evaluate(
     if train_data and not report:
         raise DDLCNError("--train-data is used by the report; name its folder with --report DIR")
     _check_report(report)
-    classifier = load_model(model, n_jobs)
-    with progress_bars() as tell, listen(tell):
+    classifier = load_model(model, n_jobs, quiet)
+    with progress_bars(not quiet) as tell, listen(tell):
         load = partial(_load, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
         found, known = load(data, part), load(train_data, options.Part.train) if train_data else None
         tested = _test(classifier, found, report, tell, watch, known)
@@ -192,9 +200,8 @@ def _cluster(scheduler: str | None) -> AbstractContextManager[object]:
 def _load(
     data: Path, part: options.Part, strict: bool, n_jobs: int, watch: Stopwatch, tell: Listener, **least: int
 ) -> "ddlcn.ImageSet":
-    progress = partial(tell, "Reading")
     with watch.time("reading"):
-        return ddlcn.load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=progress, **least)  # type: ignore[arg-type]
+        return load_data(data, part, strict, n_jobs, tell, **least)
 
 
 def _check_report(folder: Path | None) -> None:
@@ -216,12 +223,22 @@ def _test(
 ) -> "Evaluation":
     from ddlcn.evaluation import evaluate
 
-    with listen(lambda _, done, total: tell("Testing", done, total)):
+    with watch.time("testing"), listen(lambda _, done, total: tell("Testing", done, total)):
         tested = evaluate(model, images.images, images.labels)
     if report:
-        from ddlcn.report import learning_curve, write_report
+        with watch.time("report"):
+            from ddlcn.report import learning_curve, write_report
 
-        command = shlex.join(["ddlcn", *sys.argv[1:]])
-        points = learning_curve(model, train, images) if curve and train else []
-        write_report(report, tested, model, images, train=train, command=command, stages=watch, learning_curve=points)
+            typed = shlex.join(["ddlcn", *sys.argv[1:]])
+            points = learning_curve(model, train, images) if curve and train else []
+            stages = dict(watch)
+            write_report(
+                report, tested, model, images, train=train, command=typed, stages=stages, learning_curve=points
+            )
     return tested
+
+
+def _save_tested(model: "ddlcn.DDLCNClassifier", tested: "Evaluation", output: Path) -> None:
+    """Save a model with the result of its test, for `ddlcn info`."""
+    model.training_record_["test"] = {"accuracy": tested.accuracy, "n_images": len(tested.truth)}
+    model.save(output)

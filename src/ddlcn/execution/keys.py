@@ -70,6 +70,8 @@ def _facts(value: Any) -> Any:
         return _array(np.asarray(value))
     if isinstance(value, os.PathLike):
         return _file(value)
+    if isinstance(value, bytes):
+        return hashlib.sha256(value).hexdigest()
     if is_object(value):
         return _sha256([value.to_dict(), {name: _array(each) for name, each in value.arrays().items()}])
     if isinstance(value, BaseEstimator):

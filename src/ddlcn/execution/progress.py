@@ -3,14 +3,19 @@
 The callback gets the stage's name, the steps done and their total.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from html import escape
+from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
 Listener = Callable[[str, int, int], object]
 T = TypeVar("T")
+_REDRAW = 0.1  # seconds between drawings in a notebook
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
@@ -60,30 +65,91 @@ def track(stage: str, results: Iterable[T], total: int) -> Iterator[T]:
 
 @contextmanager
 def progress_bars(wanted: bool = True) -> Iterator[Listener]:
-    """Give a listener that shows a bar per stage on standard error, and leaves no trace at the end.
+    """Give a listener that shows a bar per stage, and leaves no trace at the end.
+
+    Bars are on standard error, or in the output of a notebook's cell. A bar never goes backwards: a stage that starts
+    again gets a new bar in the place of its old one, as in "Dictionaries (2)".
 
     Parameters
     ----------
     wanted : bool
-        Whether to show anything; nothing is shown where standard error is no terminal.
+        Whether to show anything; nothing is shown where standard error is neither a terminal nor a notebook.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    screen = Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
-    hidden = not (wanted and (screen.is_terminal or screen.is_jupyter))
-    name = TextColumn("{task.description:<12}", markup=False)
-    columns = (name, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    tasks: dict[str, Any] = {}
-    with Progress(*columns, console=screen, transient=True, redirect_stdout=False, disable=hidden) as bars:
+    screen = _screen()
+    if not (wanted and (screen.is_terminal or screen.is_jupyter)):
+        yield lambda *_: None
+        return
+    note_compilation()
+    begun: dict[str, tuple[str, int, int]] = {}  # by stage: its name, how often it was begun, the last step
+    with _notebook_bars() if screen.is_jupyter else _terminal_bars(screen) as draw:
 
         def tell(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=None)
-            # a stage of one step has no share to show: its bar pulses until it is done
-            bars.update(tasks[stage], completed=done, total=total if done or total > 1 else None)
+            name, times, last = begun.get(stage, (stage, 1, 0))
+            if done < last:
+                name, times = f"{stage} ({times + 1})", times + 1
+            begun[stage] = name, times, done
+            draw(stage, name, done, total)
 
         yield tell
+
+
+@contextmanager
+def _terminal_bars(screen: Any) -> Iterator[Callable[[str, str, int, int], object]]:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:<16}", markup=False), BarColumn(), TaskProgressColumn())
+    tasks: dict[str, tuple[str, Any]] = {}
+    with Progress(*columns, TimeElapsedColumn(), console=screen, transient=True, redirect_stdout=False) as bars:
+
+        def draw(stage: str, name: str, done: int, total: int) -> None:
+            if stage not in tasks or tasks[stage][0] != name:
+                if stage in tasks:
+                    bars.remove_task(tasks[stage][1])
+                tasks[stage] = name, bars.add_task(name, total=None)
+            # a stage of one step has no share to show: its bar pulses until it is done
+            bars.update(tasks[stage][1], completed=done, total=total if done or total > 1 else None)
+
+        yield draw
+
+
+@contextmanager
+def _notebook_bars() -> Iterator[Callable[[str, str, int, int], object]]:
+    """Bars of HTML; they need no widgets, so that they work in any notebook."""
+    from IPython.display import HTML, display
+
+    cell, bars, drawn = display(HTML(""), display_id=True), dict[str, str](), -1.0
+
+    def draw(stage: str, name: str, done: int, total: int) -> None:
+        nonlocal drawn
+        share = f'value="{done}" max="{max(total, 1)}"' if done or total > 1 else ""
+        bars[stage] = f"<div><progress {share}></progress> {escape(name)} {done} of {total}</div>"
+        if done == total or perf_counter() - drawn > _REDRAW:
+            drawn = perf_counter()
+            cell.update(HTML("".join(bars.values())))
+
+    try:
+        yield draw
+    finally:
+        cell.update(HTML(""))
+
+
+@cache
+def note_compilation() -> None:
+    """Say, once, that this run takes longer if numba's cache has no kernels of an earlier run."""
+    screen = _screen()
+    if not (screen.is_terminal or screen.is_jupyter):
+        return
+    from ddlcn.kernels.locality import encode_exact
+
+    folder = getattr(getattr(encode_exact, "stats", None), "cache_path", None)
+    if folder and not any(Path(folder).glob("*.nbi")):
+        print("Compiling kernels, once: the first run takes half a minute longer", file=sys.stderr, flush=True)
+
+
+def _screen() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 class Stopwatch(dict[str, float]):

@@ -12,24 +12,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ImageCms, ImageOps
-from PIL.Image import Image, Resampling
+from PIL import ImageOps
+from PIL.Image import Image
 
 from ddlcn.errors import ImageError
 from ddlcn.images import bombs
 from ddlcn.images.bombs import MAX_PIXELS
+from ddlcn.images.pillow import Lines, pixels_of
 from ddlcn.images.readers import KINDS, READERS
 
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
+CHANNELS = (1, 3, 4)  # how many an image may have
 BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
-FILE_WHITES = {"I": (65535,), "F": (1, 255, 65535)}  # by Pillow's mode: the first that holds all pixels
 
 
 def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> NDArray[np.float32]:
@@ -37,9 +38,10 @@ def read_grey(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -> 
 
     Parameters
     ----------
-    source : path or array
+    source : path, bytes, array, Pillow image or torch tensor
         A PNG, JPEG, GIF, BMP, TIFF, PPM, WebP, AVIF or JPEG 2000 file, or HEIC with the extra `heic` (first frame,
-        turned by its EXIF tag); or an array: 2-D grey, or 3-D with 1, 3 (RGB) or 4 (RGBA) channels last.
+        turned by its EXIF tag); the bytes of one; an array: 2-D grey, or 3-D with 1, 3 (RGB) or 4 (RGBA) channels
+        last; a tensor has its channels first.
     value_range : (low, high)
         The black and the white of arrays that are not boolean, uint8 or uint16; see :func:`value_range`.
         Pixels outside it land outside [0, 1], unclipped. Files know their own range.
@@ -101,7 +103,7 @@ def value_range(images: Iterable[Any]) -> tuple[float, float]:
     """
     ends = []
     for number, image in enumerate(images):
-        if isinstance(image, str | os.PathLike):
+        if isinstance(image, str | os.PathLike | bytes):
             continue
         pixels = as_array(image)
         if pixels.dtype.str[1:] not in WHITE and pixels.dtype.kind in "iuf" and pixels.size:
@@ -122,11 +124,18 @@ class DecodedImage:
             self._name = repr(os.fspath(source))
             with naming(self._name), open_image(source) as file:
                 self._pixels, self._range = _load(file)
+        elif isinstance(source, bytes):
+            self._name = f"an image of {len(source):,} bytes"
+            with naming(self._name):
+                self._pixels, self._range = _load(BytesIO(source))
         else:
             self._pixels, self._range = as_array(source), value_range
-            self._name = f"array of shape {self._pixels.shape} and dtype {self._pixels.dtype}"
-            if not (self._pixels.ndim == 2 or (self._pixels.ndim == 3 and self._pixels.shape[2] in (1, 3, 4))):
-                raise ImageError(f"{self._name} is no image; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
+            shape = self._pixels.shape
+            self._name = f"array of shape {shape} and dtype {self._pixels.dtype}"
+            if not (len(shape) == 2 or (len(shape) == 3 and shape[2] in CHANNELS)):
+                first = len(shape) == 3 and shape[0] in CHANNELS
+                what = "has its channels first; use numpy.moveaxis(image, 0, -1)" if first else "is no image"
+                raise ImageError(f"{self._name} {what}; give 2-D grey, or 3-D with 1, 3 or 4 channels last")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -155,10 +164,30 @@ def naming(what: str) -> Iterator[None]:
 
 def as_array(source: Any) -> NDArray[Any]:
     """Return what is given as an array, or raise an ImageError."""
+    if isinstance(source, Image):
+        return _array_of(source)
+    if is_tensor(source):
+        pixels = source.detach().cpu().numpy()
+        return np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else pixels
     try:
         return np.asarray(source)
     except ValueError:  # rows of unequal length
         raise ImageError(f"{type(source).__name__} is no image; give a path or an array") from None
+
+
+def is_tensor(source: Any) -> bool:
+    """Whether this is a tensor of torch, which need not be installed."""
+    return type(source).__module__.partition(".")[0] == "torch" and hasattr(source, "detach")
+
+
+def _array_of(image: Image) -> NDArray[Any]:
+    """A Pillow image as it is seen: turned by its EXIF tag, without palette; wide modes as floats in [0, 1]."""
+    with naming(f"a Pillow image of mode {image.mode}"), _readable():
+        pixels, (low, high) = pixels_of(ImageOps.exif_transpose(image))
+        if isinstance(pixels, Lines):
+            return np.asarray(pixels.image)
+        wide = pixels.dtype.str[1:] not in WHITE
+        return ((pixels - low) / max(high - low, 1e-30)).astype(np.float32) if wide else pixels
 
 
 def open_image(path: str | os.PathLike[str]) -> BufferedReader:
@@ -201,7 +230,7 @@ def _readable() -> Iterator[None]:
 
 def _load(
     file: BinaryIO, max_pixels: int = MAX_PIXELS, least_side: int | None = None
-) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
+) -> tuple[NDArray[Any] | Lines, tuple[float, float]]:
     """Return the image in an open file as what :func:`_mixed` takes, and its value range."""
     with _readable():
         head = file.read(16)
@@ -212,44 +241,10 @@ def _load(
         image.load()
         with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
             ImageOps.exif_transpose(image, in_place=True)
-        return _pixels(image)
+        return pixels_of(image)
 
 
-class _Lines:
-    """A Pillow image as the array that it would be, of which only the lines asked for are made: a third less memory."""
-
-    def __init__(self, image: Image) -> None:
-        self.image, self.shape = image, (image.height, image.width)
-        self.size, self.dtype = image.height * image.width, np.dtype("?" if image.mode == "1" else np.uint8)
-
-    def __getitem__(self, lines: slice) -> NDArray[Any]:
-        (height, width), start = self.shape, lines.start
-        stop = min(lines.stop, height)
-        # a crop, without the limit on pixels that Pillow's own has for the whole process
-        return np.asarray(self.image.resize((width, stop - start), Resampling.NEAREST, box=(0, start, width, stop)))
-
-
-def _pixels(image: Image) -> tuple[NDArray[Any] | _Lines, tuple[float, float]]:
-    """Return a Pillow image as what :func:`_mixed` takes, and its value range."""
-    if image.mode in FILE_WHITES:
-        pixels = np.asarray(image)
-        high = pixels.max(initial=0)
-        white = next((white for white in FILE_WHITES[image.mode] if high <= white), high)
-        return pixels, (float(pixels.min(initial=0)), float(white))
-    if image.mode.startswith("I;16"):
-        pixels = np.asarray(image)
-        return np.where(pixels == image.info.get("transparency", -1), np.uint16(65535), pixels), (0.0, 1.0)
-    if image.mode == "LAB":
-        lab, rgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
-        image = ImageCms.profileToProfile(image, lab, rgb, outputMode="RGB") or image
-    elif image.has_transparency_data:
-        image = image.convert("RGBA")
-    elif image.mode not in ("1", "L", "RGB"):
-        image = image.convert("RGB")
-    return _Lines(image), (0.0, 1.0)
-
-
-def _mixed(pixels: NDArray[Any] | _Lines, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
+def _mixed(pixels: NDArray[Any] | Lines, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:
     """Scale to [0, 1], lay over white, and weigh the channels; or keep them, as bytes."""
     if pixels.dtype.kind not in "biuf":
         raise ImageError("has no numbers for pixels; give booleans, integers or floats")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from ddlcn.errors import DDLCNError
+from ddlcn.errors import DDLCNError, listed
 from ddlcn.images.imageset import ImageSet
 
 SUFFIXES = (
@@ -36,8 +36,7 @@ def find_images(paths: Iterable[str | os.PathLike[str]]) -> tuple[list[str], int
     found = [file for path in given for file in (_walk(path, _real(path)) if path.is_dir() else [path])]
     images = [str(file) for file in found if file]
     if not images:
-        named = ", ".join(repr(str(path)) for path in given[:3]) or "an empty list"
-        named += f" and {len(given) - 3} more" if len(given) > 3 else ""
+        named = listed((repr(str(path)) for path in given), 3) or "an empty list"
         raise DDLCNError(f"no images in {named}; name image files, or folders that hold some")
     return images, len(found) - len(images)
 
@@ -85,11 +84,15 @@ def read_manifest(path: Path) -> ImageSet:
         raise DDLCNError(f"{name} has the columns {_brief(names)}; it needs path and label")
     if not rows:
         raise DDLCNError(f"{name} lists no images; give it lines of path,label")
+    wrong = []
     for line, row in rows:
         image, label = (row[path_at], row[label_at]) if len(row) == len(header) else ("", "")
         if not (0 < len(image) <= MAX_PATH and 0 < len(label) <= MAX_LABEL) or "\0" in image + label:
-            what = f"{_brief(row)} is not {_brief(header)}, of at most {MAX_PATH:,} and {MAX_LABEL} characters"
-            raise DDLCNError(f"{name}, line {line}: {what}; correct the line")
+            wrong.append(f"line {line}: {_brief(row)}")
+    if wrong:
+        what = f"is not {_brief(header)}, of at most {MAX_PATH:,} and {MAX_LABEL} characters"
+        remedy = f"correct the line{'s' if len(wrong) > 1 else ''}"
+        raise DDLCNError(f"{name}, {listed(wrong, 5)} {what}; {remedy}")
     images = [_listed(path.parent, row[path_at]) for _, row in rows]
     return ImageSet.of(images, [row[label_at] for _, row in rows], str(path))
 

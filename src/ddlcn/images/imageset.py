@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from ddlcn.errors import DDLCNError
 from ddlcn.images.inputs import take
 
+_ROWS = 20  # classes in a notebook's view
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ImageSet:
     """Labelled images: ``images[i]`` is of class ``target_names[target[i]]``.
 
@@ -70,6 +73,21 @@ class ImageSet:
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def __repr__(self) -> str:
+        source = f" from {self.source}" if self.source else ""
+        skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
+        return f"ImageSet: {len(self):,} images of {len(self.target_names):,} classes{source}{skipped}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the number of images per class."""
+        counts = np.bincount(self.target, minlength=len(self.target_names)).tolist()
+        rows = [
+            f'<tr><td style="text-align:left">{escape(name)}<td>{n:,}'
+            for name, n in zip(self.target_names, counts, strict=True)
+        ]
+        more = f"<tr><td>and {len(rows) - _ROWS:,} more<td>" if len(rows) > _ROWS else ""
+        return f"<div>{escape(repr(self))}<table><tr><th>class<th>images{''.join(rows[:_ROWS])}{more}</table></div>"
 
     @property
     def labels(self) -> NDArray[np.str_]:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from joblib import Parallel, delayed
 
-from ddlcn.errors import DDLCNError, ImageError
+from ddlcn.errors import DDLCNError, ImageError, listed
 from ddlcn.images.arrays import IDX_NAME, idx_in, read_idx, read_npz
 from ddlcn.images.decode import NOT_FINITE, check_image
 from ddlcn.images.files import RAW, read_folder, read_manifest
@@ -17,6 +17,7 @@ from ddlcn.images.imageset import ImageSet
 
 Progress = Callable[[int, int], object]
 RAW_FILE = "is a raw file of a camera, which can't be read; save it as JPEG, PNG or TIFF"
+SHOWN = 5  # problems of a kind in an error message
 AT_ONCE = 32  # files per task: one alone takes less time than to start a task
 
 
@@ -81,15 +82,18 @@ def load_images(
     reasons = _check(found, n_jobs, progress)
     names = found.paths or [f"{found.source}[{row}]" for row in range(len(found))]
     broken = [(name, reason) for name, reason in zip(names, reasons, strict=True) if reason]
-    if strict and broken:
-        name, reason = broken[0]
-        raise ImageError(f"{name!r} {reason} (strict: {len(broken)} of {len(found)} images are broken)")
-    if strict and found.skipped:
-        raise DDLCNError("class folder {!r} {}".format(*found.skipped[0]))
+    empty, n_images = found.skipped, len(found)
     if broken:
         good = np.flatnonzero([reason is None for reason in reasons])
         found = replace(found.take(good), skipped=found.skipped + broken)
-    _check_classes(found, min_per_class, min_classes)
+    problems = _problems_of_classes(found, min_per_class, min_classes, [] if strict else found.skipped[:1])
+    if strict and empty:
+        problems.insert(0, listed((f"class folder {name!r} {why}" for name, why in empty), SHOWN))
+    if strict and broken:
+        shown = listed((f"{name!r} {why}" for name, why in broken), SHOWN)
+        problems.insert(0, f"{shown} (strict: {len(broken)} of {n_images} images are broken)")
+    if problems:
+        raise (ImageError if strict and broken else DDLCNError)("; also, ".join(problems))
     return found
 
 
@@ -131,14 +135,19 @@ def _check_file(path: str) -> str | None:
     return RAW_FILE if path.lower().endswith(RAW) else check_image(path)
 
 
-def _check_classes(found: ImageSet, min_per_class: int, min_classes: int) -> None:
-    """Raise if too few classes, or too few images of a class, are left."""
+def _problems_of_classes(
+    found: ImageSet, min_per_class: int, min_classes: int, example: list[tuple[str, str]]
+) -> list[str]:
+    """Say if too few classes, or too few images of some classes, are left."""
     counts = np.bincount(found.target, minlength=len(found.target_names))
-    lost = [f" ({len(found.skipped)} skipped, first {path!r}: it {why})" for path, why in found.skipped[:1]]
-    for name, count in zip(found.target_names, counts, strict=True):
-        if count < min_per_class:
-            few = f"class {str(name)!r} has {count} usable image(s), {min_per_class} needed{''.join(lost)}"
-            raise DDLCNError(f"{few}; add images to {found.source!r} or remove the class")
+    lost = [f" ({len(found.skipped)} skipped, first {path!r}: it {why})" for path, why in example]
+    few = [(str(name), n) for name, n in zip(found.target_names, counts, strict=True) if n < min_per_class]
+    problems = []
+    if few:
+        shown = listed((f"class {name!r} has {n} usable image(s)" for name, n in few), SHOWN)
+        remedy = f"add images to {found.source!r} or remove the {'classes' if len(few) > 1 else 'class'}"
+        problems.append(f"{shown}, {min_per_class} needed{''.join(lost)}; {remedy}")
     if len(counts) < min_classes:
         only = ", ".join(found.target_names)
-        raise DDLCNError(f"{found.source!r} has only {len(counts)} class(es), {only}{''.join(lost)}; add classes")
+        problems.append(f"{found.source!r} has only {len(counts)} class(es), {only}{''.join(lost)}; add classes")
+    return problems

@@ -1,9 +1,9 @@
 """The model file, format 3: a description in JSON and tensors, in one safetensors file. Never pickle.
 
 It holds what answers depend on, spelt out, so that a later version of a preset changes no old model; and no path,
-seed or number of threads. The same training gives the same file, byte for byte: for that we write the container, whose
-order safetensors does not promise. Its metadata are `ddlcn`, the description, and `sha256`, the digest of the
-whole file with zeros in place of the digest.
+seed or number of threads. The same training on the same day gives the same file, byte for byte: for that we write the
+container, whose order safetensors does not promise. Its metadata are `ddlcn`, the description, and `sha256`, the digest
+of the whole file with zeros in place of the digest.
 """
 
 import hashlib
@@ -115,6 +115,10 @@ def _describe(model: Any) -> dict[str, Any]:
         class_weight = [class_weight.get(label, 1.0) for label in classes.tolist()]
     training = {"n_train": model.n_train_, "augmentation": model.augmentation_, "image_shape": model.image_shape}
     training |= {"n_features_in": getattr(model, "n_features_in_", None), "class_weight": class_weight}
+    record = dict(model.training_record_)
+    if "class_counts" in record:
+        record["class_counts"] = [record["class_counts"][label] for label in model.classes_.tolist()]
+    training |= record
     return model.encoder_.to_dict() | {
         "format": schema.FORMAT,
         "classes": classes.tolist(),
@@ -202,6 +206,9 @@ def _restore(cls: Any, description: dict[str, Any], tensors: dict[str, np.ndarra
     model.augmentation_, model.n_train_ = policy, training["n_train"]
     model.calibration_, model.held_out_ = calibration, None
     model.selection_ = [row | {"candidate": _tuple(row["candidate"])} for row in description["selection"]]
+    model.training_record_ = {name: training[name] for name in schema.RECORD if name in training}
+    if "class_counts" in training:
+        model.training_record_["class_counts"] = dict(zip(classes.tolist(), training["class_counts"], strict=True))
     if training["n_features_in"] is not None:
         model.n_features_in_ = training["n_features_in"]
     return model

@@ -28,6 +28,7 @@ MOST_HELD_OUT = 1 << 16  # images of a calibration
 MOST_CHARACTERS = 1 << 24  # of all labels, each as long as the longest: 64 MB
 MOST_TEXT = 1 << 24  # characters of a description
 FLOATS = ("F32", "F64")
+RECORD = ("created", "version", "class_counts", "test")  # of a training; files of format 3 may lack them
 
 
 class Tensor(NamedTuple):
@@ -59,6 +60,9 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Raise ValueError if a description breaks the schema, or tensors have other types or shapes than it says."""
     DESCRIPTION.holds(description)
     n_classes, (low, high) = len(labels(description)), description["value_range"]
+    counts = description["training"].get("class_counts")
+    known = counts is None or (len(counts) == n_classes and sum(counts) == description["training"]["n_train"])
+    expect(known, "training.class_counts does not fit the classes")
     n_scores = 1 if n_classes == 2 else n_classes
     expect(high - low >= 1e-30, "value_range is empty")
     expect(len(description["svm"]["duality_gap"]) == n_scores, "svm.duality_gap does not fit the classes")
@@ -139,11 +143,12 @@ def expect(holds: object, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _record(names: str) -> Rule:
-    """An object with these values and no others, each by the rule of its name."""
+def _record(names: str, later: tuple[str, ...] = ()) -> Rule:
+    """An object with these values and no others, each by the rule of its name; those of `later` may be missing."""
 
     def follows(value: Any) -> bool:
-        _check_record(value, {name: RULES[name] for name in names.split()})
+        given = [name for name in later if isinstance(value, dict) and name in value]
+        _check_record(value, {name: RULES[name] for name in (*names.split(), *given)})
         return True
 
     return Rule(follows, "an object")
@@ -184,7 +189,8 @@ _RULES: dict[str, Rule] = {  # by names, wherever they are in the description
     "weights": list_of(number(1e-9, MAX_WEIGHT), 1, 16),
     "svm": _record("C scale duality_gap"),
     "selection": list_of(_record("setting candidate mean_gain standard_error chosen reason"), 0, 1000),
-    "training": _record("n_train augmentation image_shape n_features_in class_weight"),
+    "training": _record("n_train augmentation image_shape n_features_in class_weight", later=RECORD),
+    "test": _record("accuracy n_images"),
     # channels
     "name": NAME,
     "descriptor": _part("descriptor"),
@@ -194,7 +200,11 @@ _RULES: dict[str, Rule] = {  # by names, wherever they are in the description
     "power": number(1e-6, 4),
     # SVM, selection, training
     "C scale": number(1e-9, 1e9),
-    "n_train": COUNT,
+    "n_train n_images": COUNT,
+    "created": text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "version": text(r"[0-9A-Za-z.+!-]{1,64}"),
+    "class_counts": list_of(COUNT, 2, 1 << 24),
+    "accuracy": number(0, 1),
     "duality_gap": list_of(REAL, 1, 1 << 24),
     "setting reason": WORDS,
     "candidate": NOTHING | FLAG | WORDS | REAL | list_of(REAL, 0, 8),

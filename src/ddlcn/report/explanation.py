@@ -101,8 +101,7 @@ def evidence_maps(grey: np.ndarray, evidences: Sequence[Evidence]) -> tuple[list
 
 def sum_text(evidence: Evidence, digits: int) -> str:
     """Return the score as a sum of what channels add and the bias."""
-    parts = [f"{channel.name} {signed(channel.total, digits)}" for channel in evidence.channels]
-    return f"score {signed(evidence.score, digits)} = {', '.join(parts)}, bias {signed(evidence.bias, digits)}"
+    return evidence.as_sum(digits)
 
 
 def strongest(model: DDLCNClassifier, evidence: Evidence, n: int = _ATOMS) -> list[tuple[Channel, int, float]]:

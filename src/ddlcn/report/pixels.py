@@ -1,23 +1,21 @@
-"""Images for people: at their own size or at working size, with evidence over them, and as data URIs."""
+"""Images for people: at their own size or at working size, patches of them, and figures in files."""
 
 import io
 import os
-from base64 import b64encode
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
-from PIL import Image
 
 from ddlcn.classifier import DDLCNClassifier
+from ddlcn.drawing import EVIDENCE_COLOURS as EVIDENCE_COLOURS
+from ddlcn.drawing import data_uri as data_uri
+from ddlcn.drawing import overlay as overlay
 from ddlcn.errors import DDLCNError
 from ddlcn.images import decode_file, read_colour, read_grey
 from ddlcn.images.decode import naming, open_image
 from ddlcn.persistence.atomic import write_atomically
-
-EVIDENCE_COLOURS = "RdBu_r"  # red is evidence for the class, blue against it
 
 
 def as_image(model: DDLCNClassifier, image: Any) -> Any:
@@ -46,14 +44,6 @@ def working_picture(model: DDLCNClassifier, image: Any, shape: tuple[int, int]) 
     return model.encoder_.working_image(as_image(model, image), shape) if grey else found
 
 
-def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarray:
-    """Draw evidence over a grey image, as RGB in [0, 1]: the stronger, the more colour; ±`largest` is full."""
-    strength = np.clip(evidence / max(largest, 1e-12), -1, 1)
-    colour = colormaps[EVIDENCE_COLOURS](0.5 + strength / 2)[..., :3]
-    cover = 0.85 * np.sqrt(np.abs(strength))[..., None]
-    return (1 - cover) * (0.15 + 0.75 * grey[..., None]) + cover * colour
-
-
 def patch(picture: np.ndarray, position: np.ndarray, size: int, margin: int = 0) -> np.ndarray:
     """Return the pixels of a patch and of a margin around it, black outside the image."""
     top, left = (max(0, round(float(centre) - (size - 1) / 2)) for centre in position)
@@ -68,16 +58,6 @@ def full_contrast(pixels: np.ndarray) -> np.ndarray:
     mean = pixels.mean(axis=(0, 1))
     differences = (pixels - mean) / max(2 * float(np.abs(pixels - mean).max()), 1e-6)
     return np.clip(0.5 + mean - mean.mean() + differences, 0, 1)
-
-
-def data_uri(picture: np.ndarray, side: int, kind: str = "JPEG") -> str:
-    """Return grey or RGB in [0, 1], or RGB(A) bytes, as a small picture whose longest side is `side`."""
-    pixels = picture if picture.dtype == np.uint8 else (255 * picture.clip(0, 1) + 0.5).astype(np.uint8)
-    height, width = (max(1, round(side * n / max(pixels.shape[:2]))) for n in pixels.shape[:2])
-    small = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
-    file = io.BytesIO()
-    small.save(file, kind, optimize=True, quality=80)
-    return f"data:image/{kind.lower()};base64,{b64encode(file.getvalue()).decode()}"
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:

@@ -9,6 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import TextPath
 
+from ddlcn.drawing import signed as signed
 from ddlcn.report.strokes import strokes
 
 FOR, AGAINST = "#b2182b", "#2166ac"
@@ -79,12 +80,3 @@ def fitted(text: Any, inches: float, size: float) -> str:
     """
     cuts = (plain(text, most) for most in range(28, 0, -1))
     return next((cut for cut in cuts if TextPath((0, 0), cut, size=size).get_extents().width <= 72 * inches), "…")
-
-
-def signed(value: float, digits: int) -> str:
-    """Return a number with its sign.
-
-    >>> signed(0.5, 2), signed(-0.25, 2)
-    ('+0.50', '−0.25')
-    """
-    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
