@@ -39,6 +39,7 @@ def summary(
         "timings": dict(timings),
         "per_class": [],
         "most_confused": [],
+        "calibration": None,
         "model": output and str(output),
         "report": report and str(report / "index.html"),
         "source": found.source,
@@ -48,6 +49,8 @@ def summary(
         | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
     }
     if tested:
+        from ddlcn.reliability import reliability
+
         counts = tested.confusion.sum(axis=1).tolist()
         rows = zip(result["classes"], tested.recall.tolist(), counts, strict=True)
         result |= {
@@ -56,6 +59,7 @@ def summary(
             "n_test": len(tested.truth),
             "per_class": [{"label": label, "recall": r, "n_test": n} for label, r, n in rows if n],
             "most_confused": [pair._asdict() for pair in tested.most_confused()],
+            "calibration": reliability(tested.probabilities, tested.truth),
         }
         result["timings"]["testing"] = tested.seconds
     return result

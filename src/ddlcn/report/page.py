@@ -29,6 +29,7 @@ from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
 from ddlcn.persistence.atomic import write_atomically
 from ddlcn.report.atoms import NETWORK_NOTE, has_network, layers
+from ddlcn.report.calibration import calibration
 from ddlcn.report.confusions import MOST_CELLS, class_rows, heat
 from ddlcn.report.curve import Point
 from ddlcn.report.examples import Examples, image_name, picture
@@ -92,6 +93,7 @@ def write_report(
     parts = {
         "classes": lambda: class_rows(evaluation),
         "heat": lambda: heat(evaluation) if len(evaluation.classes) > MOST_CELLS else None,
+        "calibration": lambda: calibration(evaluation),
         "pairs": examples.pairs,
         "mistakes": examples.mistakes,
         "best": examples.best,
