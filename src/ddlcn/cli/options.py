@@ -116,6 +116,11 @@ DATA = typer.Argument(metavar="DATA", help="A folder per class, a .csv file of p
 MODEL = typer.Argument(metavar="MODEL", help="A model file of ddlcn train.")
 OUTPUT = typer.Option("--output", "-o", callback=_writable, help="File to write.")
 REPORT = typer.Option("--report", callback=_folder, metavar="DIR", help="Folder for an HTML report about the test.")
+FINDINGS = typer.Option("--output", "-o", callback=_writable, metavar="FILE.csv", help="CSV file, one row per image.")
+FINDINGS_REPORT = typer.Option(
+    "--report", callback=_folder, metavar="DIR", help="Folder for an HTML page with pictures."
+)
+FOLDS = typer.Option(min=2, max=20, metavar="N", help="Models to train, each without a part of the images.")
 TRAIN_DATA = typer.Option(metavar="DATA", help="Training images, for duplicates and nearest patches in the report.")
 LEARNING_CURVE = typer.Option("--learning-curve", help="Add a learning curve to the report.")
 WORK = typer.Option(

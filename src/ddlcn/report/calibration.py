@@ -1,4 +1,4 @@
-"""Calibration in the report: the reliability diagram and the risk–coverage curve as paths, and the table of thresholds."""
+"""Calibration in the report: reliability diagram, risk–coverage curve, table of thresholds."""
 
 from typing import Any
 
@@ -13,7 +13,8 @@ _MOST_POINTS = 200  # of the curve, so that the page stays small
 def calibration(evaluation: Evaluation) -> dict[str, Any]:
     """Return what `reliability` found, `curve` (at most 200 points of risk over coverage) and the ends of its axes."""
     confidence, correct = evaluation.probabilities.max(axis=1), evaluation.predicted == evaluation.truth
-    found, (curve, _) = reliability(evaluation.probabilities, evaluation.truth), risk_coverage_curve(confidence, correct)
+    found = reliability(evaluation.probabilities, evaluation.truth)
+    curve, _ = risk_coverage_curve(confidence, correct)
     chosen = np.unique(np.linspace(0, len(curve) - 1, _MOST_POINTS).astype(int))
     least = min(min(each["confidence"], each["low"]) for each in found["bins"])
     return found | {

@@ -10,7 +10,7 @@ import sys
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ddlcn.checks import examine
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.description import describe, networks, selection_sentences, settings
 from ddlcn.errors import DDLCNError
@@ -30,10 +31,11 @@ from ddlcn.images import ImageSet
 from ddlcn.persistence.atomic import write_atomically
 from ddlcn.report.atoms import NETWORK_NOTE, has_network, layers
 from ddlcn.report.calibration import calibration
+from ddlcn.report.checks import check_section
 from ddlcn.report.confusions import MOST_CELLS, class_rows, heat
 from ddlcn.report.curve import Point
 from ddlcn.report.examples import Examples, image_name, picture
-from ddlcn.report.leaks import find_leaks
+from ddlcn.report.leaks import facts_for, leaks_between
 from ddlcn.report.pixels import data_uri
 from ddlcn.report.strokes import svg_paths
 
@@ -90,6 +92,7 @@ def write_report(
     except OSError as error:
         raise DDLCNError(f"can't make {str(directory)!r} ({error.strerror}): choose another folder") from None
     examples, described = Examples(model, evaluation, test), describe(model)
+    facts_of, pictures = cache(partial(facts_for, model)), partial(picture, model)
     parts = {
         "classes": lambda: class_rows(evaluation),
         "heat": lambda: heat(evaluation) if len(evaluation.classes) > MOST_CELLS else None,
@@ -97,7 +100,8 @@ def write_report(
         "pairs": examples.pairs,
         "mistakes": examples.mistakes,
         "best": examples.best,
-        "leaks": lambda: None if train is None else find_leaks(model, train, test),
+        "leaks": lambda: None if train is None else leaks_between(facts_of(train), facts_for(model, test)),
+        "checks": lambda: None if train is None else check_section(examine(train, facts_of(train)), pictures),
         "layers": lambda: layers(model, None if train is None else train.images, _ATOMS),
         "curve": lambda: _curve(learning_curve) if learning_curve else None,
     }
@@ -114,17 +118,14 @@ def write_report(
         "memory": _peak_memory(),
         "settings": settings(described),
         "selection": selection_sentences(described["selection"]),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "versions": {"Python": platform.python_version()}
-        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
-        "written": datetime.now().astimezone(),
+        **origin(),
         "networks": networks(described),
         "network_note": NETWORK_NOTE if has_network(model) else "",
-        "picture_of": partial(picture, model),
+        "picture_of": pictures,
         "image_name": image_name,
     }
     facts |= {name: make() for name, make in track("Report", parts.items(), total=len(parts))}
-    write_atomically(page, _render(facts).encode("utf-8", "replace"))  # file names may be no Unicode
+    write_atomically(page, render(facts).encode("utf-8", "replace"))  # file names may be no Unicode
     return page
 
 
@@ -136,7 +137,18 @@ def report_page(directory: str | os.PathLike[str]) -> Path:
     return page
 
 
-def _render(facts: dict[str, Any]) -> str:
+def origin() -> dict[str, Any]:
+    """Return where and when a page is written, and by what."""
+    return {
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "versions": {"Python": platform.python_version()}
+        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
+        "written": datetime.now().astimezone(),
+    }
+
+
+def render(facts: dict[str, Any], template: str = "page.html") -> str:
+    """Return a page with its style, script and marker."""
     loader = PackageLoader("ddlcn.report", ".")
     environment = Environment(
         loader=loader,
@@ -153,7 +165,7 @@ def _render(facts: dict[str, Any]) -> str:
     }
     style, script = (loader.get_source(environment, name)[0] for name in ("page.css", "page.js"))
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    page = environment.get_template("page.html")
+    page = environment.get_template(template)
     return page.render(facts, marker=Markup(_MARKER), style=Markup(style), script=Markup(script), script_digest=digest)
 
 

@@ -1,0 +1,129 @@
+"""Scores of findings: arrays in, arrays out.
+
+Each finding X has an `X_score` in [0, 1], high if the finding is likely, and NaN for what could not be judged.
+"""
+
+import numpy as np
+
+_FAR = 3.5  # deviations from the usual distance at which the score is 0.5
+_NORMAL = 1.4826  # standard deviation of a normal distribution, as a multiple of its median deviation
+_LOW_CONTRAST = 0.01  # at which the score is 0.5
+
+
+def mislabelled_score(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return how much more likely another class is than the label: (1 + best other − own) / 2.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n_images, n_classes)
+        By a model that did not see the image; a row of NaN if there is none.
+    y : array of int
+        The class that each image is labelled as.
+
+    Returns
+    -------
+    array of shape (n_images,)
+        Above 0.5, another class is more likely than the label.
+
+    Examples
+    --------
+    >>> mislabelled_score(np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([0, 0])).round(2).tolist()
+    [0.1, 0.9]
+    """
+    rows = np.arange(len(y))
+    others = probabilities.copy()
+    others[rows, y] = -np.inf
+    return (1 + others.max(axis=1) - probabilities[rows, y]) / 2
+
+
+def is_mislabelled(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Whether another class is more likely than the label, and as likely as it is for its own images on average.
+
+    The second condition, of confident learning (Northcutt, Jiang and Chuang 2021), keeps hard problems, where many
+    images are classified wrongly, from having as many findings.
+
+    Parameters
+    ----------
+    probabilities, y : as in `mislabelled_score`
+
+    Returns
+    -------
+    array of bool
+    """
+    judged = ~np.isnan(probabilities).any(axis=1)
+    usual = np.array([_mean(probabilities[judged & (y == c), c]) for c in range(probabilities.shape[1])])
+    found, best = np.zeros(len(y), bool), probabilities[judged].argmax(axis=1)
+    found[judged] = (best != y[judged]) & (probabilities[judged].max(axis=1) >= usual[best])
+    return found
+
+
+def unlike_class_score(distances: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return how unusual the distance of an image to others of its class is.
+
+    With z, the distance less its median in the class in units of the usual deviation, it is z / (z + 3.5), or 0 for
+    z below 0. The deviation is the median one of the class, or of all classes if that is larger.
+
+    Parameters
+    ----------
+    distances : array of shape (n_images,)
+    y : array of int
+
+    Returns
+    -------
+    array of shape (n_images,)
+
+    Examples
+    --------
+    >>> unlike_class_score(np.array([1.0, 1.1, 0.9, 1.0, 3.0]), np.zeros(5, int)).round(2).tolist()
+    [0.0, 0.16, 0.0, 0.0, 0.79]
+    """
+    judged, excess, spread = ~np.isnan(distances), np.full(len(y), np.nan), np.full(len(y), np.nan)
+    classes = np.unique(y[judged])
+    for own in (judged & (y == c) for c in classes):
+        excess[own] = distances[own] - np.median(distances[own])
+        spread[own] = np.median(np.abs(excess[own]))
+    every = np.median(np.abs(excess[judged])) if len(classes) else 0.0
+    z = np.maximum(excess, 0) / np.maximum(_NORMAL * np.maximum(spread, every), 1e-9)
+    return z / (z + _FAR)
+
+
+def blank_score(contrasts: np.ndarray) -> np.ndarray:
+    """Return 1 for a uniform image, 0.5 at a contrast (standard deviation) of 0.01 of full scale.
+
+    Parameters
+    ----------
+    contrasts : array of shape (n_images,)
+
+    Returns
+    -------
+    array of shape (n_images,)
+
+    Examples
+    --------
+    >>> blank_score(np.array([0.0, 0.01, 0.19])).round(2).tolist()
+    [1.0, 0.5, 0.05]
+    """
+    return _LOW_CONTRAST / (_LOW_CONTRAST + contrasts)
+
+
+def unbalanced_score(counts: np.ndarray) -> np.ndarray:
+    """Return 1 − images of a class / images of the largest class.
+
+    Parameters
+    ----------
+    counts : array of shape (n_classes,)
+
+    Returns
+    -------
+    array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> unbalanced_score(np.array([100, 50, 5])).tolist()
+    [0.0, 0.5, 0.95]
+    """
+    return 1 - counts / counts.max()
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else np.inf

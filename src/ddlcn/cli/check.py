@@ -1,0 +1,123 @@
+"""Check labelled images before training: `check`."""
+
+import csv
+import io
+import platform
+import shlex
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+from rich.table import Table
+
+import ddlcn
+from ddlcn.cli import options
+from ddlcn.cli.app import app
+from ddlcn.cli.terminal import console, printable, show_json
+from ddlcn.errors import DDLCNError
+from ddlcn.execution.progress import Stopwatch, listen, progress_bars
+
+if TYPE_CHECKING:
+    from ddlcn.checks import DataCheck
+
+_SHOWN = 10
+
+
+@app.command()
+def check(
+    data: Annotated[Path, options.DATA],
+    output: Annotated[Path | None, options.FINDINGS] = None,
+    report: Annotated[Path | None, options.FINDINGS_REPORT] = None,
+    backbone: Annotated[str | None, options.BACKBONE] = None,
+    folds: Annotated[int, options.FOLDS] = 5,
+    part: Annotated[options.Part, options.PART] = options.Part.train,
+    seed: Annotated[int, options.SEED] = 0,
+    jobs: Annotated[int | None, options.JOBS] = None,
+    strict: Annotated[bool, options.STRICT] = False,
+    as_json: Annotated[bool, options.JSON] = False,
+) -> None:
+    """Find likely wrong labels, duplicates, unusual and blank images, unbalanced classes. Deletes nothing."""
+    start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
+    if output and output.suffix.lower() != ".csv":
+        raise DDLCNError(f"{str(output)!r}: --output is a CSV file; end its name in .csv")
+    from ddlcn.checks import check_images
+    from ddlcn.persistence.atomic import write_atomically
+    from ddlcn.report import write_check
+    from ddlcn.report.page import report_page
+
+    if report:
+        report_page(report)  # raises if the page there is someone else's: now, not after long work
+    with progress_bars() as tell, listen(tell):
+        with watch.time("reading"):
+            found = ddlcn.load_images(data, part=part.value, strict=strict, n_jobs=n_jobs)  # type: ignore[arg-type]
+        # to choose an augmentation would double the time and hardly change what is suspicious
+        model = ddlcn.DDLCNClassifier(backbone=backbone, augmentation="none", random_state=seed, n_jobs=n_jobs)
+        with watch.time("checking"):
+            checked = check_images(found, model, folds)
+        if output:
+            write_atomically(output, _csv(checked.rows()).encode(errors="backslashreplace"))
+        if report:
+            command = shlex.join(["ddlcn", *sys.argv[1:]])
+            write_check(report, checked, command=command, stages=watch)
+    result = checked.to_dict() | {
+        "folds": folds,
+        "source": found.source,
+        "skipped": [{"path": path, "reason": reason} for path, reason in found.skipped],
+        "passed_over": found.passed_over,
+        "output": output and str(output),
+        "report": report and str(report / "index.html"),
+        "seconds": perf_counter() - start,
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
+    }
+    if as_json:
+        return show_json(result)
+    return _show(result, checked)
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {name: str(value).lower() if isinstance(value, bool) else value for name, value in row.items()} for row in rows
+    )
+    return out.getvalue()
+
+
+def _show(result: dict[str, Any], checked: "DataCheck") -> None:
+    out, n, groups = console(), result["n_found"], result["duplicates"]
+    out.print(f"{result['n_images']:,} images of {result['n_classes']} classes", style="bold", end="")
+    accuracy = result["held_out_accuracy"]
+    out.print("" if accuracy is None else f", {accuracy:.1%} of the labels predicted by models without the image")
+    differ = sum(group["labels_differ"] for group in groups)
+    lines = [
+        ("likely mislabelled", "not checked" if accuracy is None else f"{n['mislabelled']:,}"),
+        ("duplicates", f"{n['duplicate']:,} in {len(groups):,} groups, {differ:,} with different labels"),
+        ("unlike their class", "not checked" if accuracy is None else f"{n['unlike_class']:,}"),
+        ("blank", f"{n['blank']:,}"),
+        ("unbalanced classes", f"{n['unbalanced']:,}"),
+        ("greyness follows class", "yes" if result["is_grey_by_class"] else "no"),
+        ("skipped", f"{len(result['skipped']):,} broken"),
+    ]
+    facts = Table(show_header=False, box=None, pad_edge=False)
+    for name, text in lines:
+        facts.add_row(name, text)
+    out.print(facts)
+    if accuracy is None:
+        out.print("Labels can't be checked: at least two classes need two different images each")
+    suspects = checked.first("mislabelled")[:_SHOWN]
+    if len(suspects):
+        table = Table("score", "label", "rather", "image", box=None, pad_edge=False, header_style="dim")
+        rows = checked.rows()
+        for i in suspects:
+            cells = (rows[i]["label"], rows[i]["suggested_label"], rows[i]["path"])
+            table.add_row(f"{rows[i]['mislabelled_score']:.2f}", *map(printable, cells))
+        out.print()
+        out.print(table)
+    for written in filter(None, (result["output"], result["report"])):
+        out.print(f"Wrote {printable(written)}")
+    if not (result["output"] or result["report"]):
+        out.print("For all of them: -o issues.csv, or --report DIR for pictures", style="dim")
