@@ -10,8 +10,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
-
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import app
@@ -88,36 +86,31 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 
 def _show(result: dict[str, Any], checked: "DataCheck") -> None:
-    out, n, groups = console(), result["n_found"], result["duplicates"]
+    out, n, groups, accuracy = console(), result["n_found"], result["duplicates"], result["held_out_accuracy"]
     out.print(f"{result['n_images']:,} images of {result['n_classes']} classes", style="bold", end="")
-    accuracy = result["held_out_accuracy"]
-    out.print("" if accuracy is None else f", {accuracy:.1%} of the labels predicted by models without the image")
-    differ = sum(group["labels_differ"] for group in groups)
+    out.print("" if accuracy is None else f", held-out accuracy {accuracy:.1%}")
+    differ, plural = sum(group["labels_differ"] for group in groups), "" if len(groups) == 1 else "s"
     lines = [
         ("likely mislabelled", "not checked" if accuracy is None else f"{n['mislabelled']:,}"),
-        ("duplicates", f"{n['duplicate']:,} in {len(groups):,} groups, {differ:,} with different labels"),
+        ("duplicates", f"{n['duplicate']:,} in {len(groups):,} group{plural}, {differ:,} with different labels"),
         ("unlike their class", "not checked" if accuracy is None else f"{n['unlike_class']:,}"),
         ("blank", f"{n['blank']:,}"),
         ("unbalanced classes", f"{n['unbalanced']:,}"),
         ("greyness follows class", "yes" if result["is_grey_by_class"] else "no"),
-        ("skipped", f"{len(result['skipped']):,} broken"),
+        ("broken, skipped", f"{len(result['skipped']):,}"),
     ]
-    facts = Table(show_header=False, box=None, pad_edge=False)
     for name, text in lines:
-        facts.add_row(name, text)
-    out.print(facts)
+        out.print(f"{name:24}{text}")
     if accuracy is None:
         out.print("Labels can't be checked: at least two classes need two different images each")
-    suspects = checked.first("mislabelled")[:_SHOWN]
+    suspects, rows = checked.first("mislabelled"), checked.rows()
     if len(suspects):
-        table = Table("score", "label", "rather", "image", box=None, pad_edge=False, header_style="dim")
-        rows = checked.rows()
-        for i in suspects:
-            cells = (rows[i]["label"], rows[i]["suggested_label"], rows[i]["path"])
-            table.add_row(f"{rows[i]['mislabelled_score']:.2f}", *map(printable, cells))
-        out.print()
-        out.print(table)
+        out.print(f"\nLikely mislabelled{', the first 10' if len(suspects) > _SHOWN else ''}:", style="bold")
+    for row in (rows[i] for i in suspects[:_SHOWN]):
+        path, label, suggested = (printable(row[key]) for key in ("path", "label", "suggested_label"))
+        out.print(f"{row['mislabelled_score']:.2f}  {path}: label {label}, rather {suggested}")
+    out.print()
     for written in filter(None, (result["output"], result["report"])):
         out.print(f"Wrote {printable(written)}")
     if not (result["output"] or result["report"]):
-        out.print("For all of them: -o issues.csv, or --report DIR for pictures", style="dim")
+        out.print("For all findings: -o issues.csv, or --report DIR for pictures", style="dim")

@@ -1,0 +1,60 @@
+"""Scores of findings."""
+
+import numpy as np
+
+from ddlcn.checks import blank_score, is_mislabelled, mislabelled_score, unbalanced_score, unlike_class_score
+
+NAN = np.nan
+
+
+def test_mislabelled() -> None:
+    p = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [NAN] * 3])
+    y = np.array([0, 0, 1, 2, 2])
+    np.testing.assert_allclose(mislabelled_score(p, y), [0.1, 0.75, 0.15, 0.45, NAN])
+    assert is_mislabelled(p, y).tolist() == [False, False, False, False, False]  # 0.7 is less than 0.8, as usual in 1
+    p[1] = [0.1, 0.85, 0.05]
+    assert is_mislabelled(p, y).tolist() == [False, True, False, False, False]
+
+
+def test_scores_are_within_0_and_1() -> None:
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet([0.1] * 4, 200), rng.integers(0, 4, 200)
+    for score in (
+        mislabelled_score(p, y),
+        unlike_class_score(rng.exponential(size=200), y),
+        blank_score(rng.random(200)),
+        unbalanced_score(np.bincount(y)),
+    ):
+        assert score.min() >= 0
+        assert score.max() <= 1
+
+
+def test_hard_problem_has_few_findings() -> None:
+    """Where classes overlap, many images are classified wrongly, but few of them with confidence."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    odds = np.exp(rng.normal(np.eye(3)[y], 1))
+    p = odds / odds.sum(axis=1, keepdims=True)
+    wrong, found = p.argmax(axis=1) != y, is_mislabelled(p, y)
+    assert found.sum() < 0.7 * wrong.sum()
+    assert not (found & ~wrong).any()
+
+
+def test_class_without_judged_images() -> None:
+    p = np.array([[0.4, 0.6], [NAN, NAN]])
+    assert is_mislabelled(p, np.array([0, 1])).tolist() == [False, False]
+
+
+def test_unlike_class_is_measured_within_the_class() -> None:
+    rng = np.random.default_rng(0)
+    near, far = rng.normal(1, 0.05, 20), rng.normal(3, 0.05, 20)
+    near[0] = 2
+    score = unlike_class_score(np.concatenate([near, far, [NAN]]), np.repeat([0, 1, 0], [20, 20, 1]))
+    assert score[0] > 0.5
+    assert (score[1:40] < 0.5).all()
+    assert np.isnan(score[40])
+
+
+def test_unlike_class_of_equal_distances() -> None:
+    assert unlike_class_score(np.ones(5), np.zeros(5, int)).tolist() == [0] * 5
+    assert np.isnan(unlike_class_score(np.full(3, NAN), np.zeros(3, int))).all()
