@@ -76,3 +76,11 @@ def test_errors(run: Run, data: Path, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
     assert "is no report of ddlcn" in run("check", data, "--report", tmp_path).line
     assert "does not exist" in run("check", tmp_path / "nowhere").line
+
+
+def test_safe_csv(run: Run, tmp_path: Path) -> None:
+    data = write_images(tmp_path / "data", 1, ("=1+1", "b"))
+    for option, label in (("", "=1+1"), ("--safe-csv", "'=1+1")):
+        assert run("check", data, "-o", tmp_path / "i.csv", option).code == 0
+        with open(tmp_path / "i.csv", newline="") as file:
+            assert next(csv.DictReader(file))["label"] == label

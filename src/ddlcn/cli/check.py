@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import app
-from ddlcn.cli.terminal import console, printable, show_json
+from ddlcn.cli.terminal import console, disarmed, printable, show_json
 from ddlcn.errors import DDLCNError
 from ddlcn.execution.progress import Stopwatch, listen, progress_bars
 
@@ -33,6 +33,7 @@ def check(
     part: Annotated[options.Part, options.PART] = options.Part.train,
     seed: Annotated[int, options.SEED] = 0,
     jobs: Annotated[int | None, options.JOBS] = None,
+    safe_csv: Annotated[bool, options.SAFE_CSV] = False,
     strict: Annotated[bool, options.STRICT] = False,
     as_json: Annotated[bool, options.JSON] = False,
 ) -> None:
@@ -55,7 +56,7 @@ def check(
         with watch.time("checking"):
             checked = check_images(found, model, folds)
         if output:
-            write_atomically(output, _csv(checked.rows()).encode(errors="backslashreplace"))
+            write_atomically(output, _csv(checked.rows(), safe_csv).encode(errors="backslashreplace"))
         if report:
             command = shlex.join(["ddlcn", *sys.argv[1:]])
             write_check(report, checked, command=command, stages=watch)
@@ -75,13 +76,16 @@ def check(
     return _show(result, checked)
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv(rows: list[dict[str, Any]], safe: bool) -> str:
+    def cell(value: Any) -> Any:
+        if isinstance(value, bool):
+            return str(value).lower()
+        return disarmed(value) if safe and isinstance(value, str) else value
+
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(
-        {name: str(value).lower() if isinstance(value, bool) else value for name, value in row.items()} for row in rows
-    )
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
     return out.getvalue()
 
 

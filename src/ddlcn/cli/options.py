@@ -139,6 +139,7 @@ SEED = typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives
 JOBS = typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_default="all cores")
 STRICT = typer.Option("--strict", help="Stop at a broken image instead of skipping it.")
 JSON = typer.Option("--json", help="Print one JSON object instead.")
+SAFE_CSV = typer.Option("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
 PART = typer.Option(help="Which part of IDX files or an .npz file that has two.")
 TRAIN_PER_CLASS = _COUNT_OR_FRACTION(
     "--train-per-class",

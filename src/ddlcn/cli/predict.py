@@ -19,13 +19,12 @@ from rich.text import Text
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import app, load_model
-from ddlcn.cli.terminal import console, printable
+from ddlcn.cli.terminal import console, disarmed, printable
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.execution.progress import Listener, progress_bars
 
 Format = StrEnum("Format", ["table", "csv", "json", "jsonl"])
 _IMAGES_AT_ONCE = 64
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # as OWASP lists them
 Row = dict[str, Any]  # path, label, probability, label_2, probability_2, …, error; None where there is none
 
 
@@ -44,9 +43,7 @@ def predict(
         ),
     ] = None,
     as_json: Annotated[bool, options.JSON] = False,
-    safe_csv: Annotated[
-        bool, typer.Option("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
-    ] = False,
+    safe_csv: Annotated[bool, options.SAFE_CSV] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K most likely labels.")] = 1,
     jobs: Annotated[int | None, options.JOBS] = None,
     strict: Annotated[bool, options.STRICT] = False,
@@ -119,7 +116,7 @@ def _csv(chunks: Iterator[list[Row]], safe: bool, escape: bool) -> Iterator[str]
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        value = f"'{value}" if safe and value.startswith(_FORMULA) else value
+        value = disarmed(value) if safe else value
         return printable(value) if escape else value
 
     for number, rows in enumerate(chunks):
