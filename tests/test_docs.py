@@ -17,7 +17,14 @@ ROWS = re.findall(
     r"^\| (.+?) \|.*\| `(ddlcn\.[\w.]+)` \| `(tests/[\w/.]+)` \|$", (DOCS / "paper-map.md").read_text("utf-8"), re.M
 )
 REFERENCE = "\n".join(page.read_text("utf-8") for page in DOCS.glob("api/*.md"))
-PARTS = {"images": None, "report": None, "serve": None, "execution": None, "evaluation": ["Confusion", "evaluate"]}
+PARTS = {
+    "images": None,
+    "checks": None,
+    "report": None,
+    "serve": None,
+    "execution": None,
+    "evaluation": ["Confusion", "evaluate"],
+}
 
 
 def resolve(dotted):
