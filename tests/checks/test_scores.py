@@ -10,7 +10,7 @@ NAN = np.nan
 def test_mislabelled() -> None:
     p = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [NAN] * 3])
     y = np.array([0, 0, 1, 2, 2])
-    np.testing.assert_allclose(mislabelled_score(p, y), [0.1, 0.75, 0.15, 0.45, NAN])
+    np.testing.assert_allclose(mislabelled_score(p, y), [1 / 10, 7 / 9, 1 / 9, 3 / 7, NAN])
     assert is_mislabelled(p, y).tolist() == [False, False, False, False, False]  # 0.7 is less than 0.8, as usual in 1
     p[1] = [0.1, 0.85, 0.05]
     assert is_mislabelled(p, y).tolist() == [False, True, False, False, False]
@@ -58,3 +58,8 @@ def test_unlike_class_is_measured_within_the_class() -> None:
 def test_unlike_class_of_equal_distances() -> None:
     assert unlike_class_score(np.ones(5), np.zeros(5, int)).tolist() == [0] * 5
     assert np.isnan(unlike_class_score(np.full(3, NAN), np.zeros(3, int))).all()
+
+
+def test_ratio_counts_not_difference() -> None:
+    score = mislabelled_score(np.array([[0.01, 0.3, 0.29, 0.4], [0.2, 0.6, 0.1, 0.1]]), np.array([0, 0]))
+    assert score[0] > score[1] > 0.5

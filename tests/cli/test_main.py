@@ -15,7 +15,7 @@ from ddlcn import DDLCNClassifier
 from tests.cli.conftest import QUICK, Run
 from tests.helpers import run_python
 
-LEARN, USE = ("demo", "train", "extend", "evaluate"), ("predict", "explain", "atoms", "info", "serve")
+LEARN, USE = ("demo", "train", "check", "extend", "evaluate"), ("predict", "explain", "atoms", "info", "serve")
 COMMANDS = (*LEARN, *USE, "bench", "bench-report")
 
 

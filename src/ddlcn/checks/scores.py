@@ -11,7 +11,10 @@ _LOW_CONTRAST = 0.01  # at which the score is 0.5
 
 
 def mislabelled_score(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return how much more likely another class is than the label: (1 + best other − own) / 2.
+    """Return how likely the best other class is against the label: p_other / (p_other + p_label).
+
+    It is the margin of log-probabilities, label less best other, on a scale from 1 to 0. Differences of probabilities
+    themselves would rank worse where a model is unsure: 0.30 against 0.01 is more suspicious than 0.60 against 0.20.
 
     Parameters
     ----------
@@ -31,9 +34,9 @@ def mislabelled_score(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
     [0.1, 0.9]
     """
     rows = np.arange(len(y))
-    others = probabilities.copy()
-    others[rows, y] = -np.inf
-    return (1 + others.max(axis=1) - probabilities[rows, y]) / 2
+    others, own = probabilities.copy(), probabilities[rows, y]
+    others[rows, y] = 0
+    return others.max(axis=1) / (others.max(axis=1) + own)
 
 
 def is_mislabelled(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
