@@ -19,6 +19,7 @@ ROWS = re.findall(
 REFERENCE = "\n".join(page.read_text("utf-8") for page in DOCS.glob("api/*.md"))
 PARTS = {
     "images": None,
+    "checks": None,
     "report": None,
     "serve": None,
     "execution": None,

@@ -119,6 +119,19 @@ class Conformal:
         """
         return _conformity(log_probabilities, activity, self.mean, self.deviation)
 
+    def deviations(self, activity: np.ndarray) -> np.ndarray:
+        """Return by how many deviations the activity of channels differs from the mean; beyond three is unusual.
+
+        Parameters
+        ----------
+        activity : array of shape (n_images, n_channels)
+
+        Returns
+        -------
+        array of shape (n_images, n_channels)
+        """
+        return (activity - self.mean) / self.deviation
+
     def p_values(self, conformity: np.ndarray, class_conditional: bool = False) -> np.ndarray:
         """Return the p-value of each label.
 
@@ -164,7 +177,7 @@ class Conformal:
         list of str
         """
         found = []
-        for deviations in (activity - self.mean) / self.deviation:
+        for deviations in self.deviations(activity):
             place = int(np.abs(deviations).argmax())
             much = "more" if deviations[place] > 0 else "less"
             unusual = f"it has {much} structure than they have, as channel {channels[place]} sees it"

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, hstack
 from sklearn.base import clone
 
 from ddlcn.channel import Channel
-from ddlcn.descriptors.color import has_color
+from ddlcn.descriptors.color import grey_by_class_score, has_color
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.images import read_colour, read_grey, take
@@ -32,7 +32,6 @@ from ddlcn.selection import POLICIES, Selection
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
 _ROWS_AT_ONCE = 4096  # that get other weights
 _COLOR_SAMPLE = 100  # images that are examined for colour, but at least three of each class
-_SEVERAL = 3  # images of a class that tell whether it is grey
 _COLORED = 0.1  # share of images with colour from which on colour is described
 
 Images = Sequence[Any]
@@ -89,9 +88,7 @@ def suited_channels(
         colored = np.array([has_color(read_colour(images[i], value_range=value_range)) for i in sample])
     share = float(colored.mean())
     choose.fixed("color", share >= _COLORED, f"{share:.0%} of the images that were examined have colour")
-    shares = [colored[choose.y[sample] == c] for c in np.unique(choose.y)]
-    several = [each for each in shares if len(each) >= _SEVERAL]
-    if any(each.all() for each in several) and any(not each.any() for each in several):
+    if grey_by_class_score(colored, choose.y[sample]) == 1:
         what = "some classes have grey images only and others colour images only"
         warnings.warn(
             f"{what}: the model may learn the kind of camera; use the same kind of images for all", stacklevel=4

@@ -19,7 +19,8 @@ from ddlcn.cli.app import app
 from tests.cli.conftest import QUICK, Run
 from tests.helpers import run_python
 
-LEARN, USE = ("demo", "train", "extend", "evaluate", "cross-validate"), ("predict", "explain", "atoms", "info", "serve")
+LEARN = ("demo", "train", "check", "extend", "evaluate", "cross-validate")
+USE = ("predict", "explain", "atoms", "info", "serve")
 COMMANDS = (*LEARN, *USE, "bench", "bench-report")
 
 

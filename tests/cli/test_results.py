@@ -16,7 +16,7 @@ def test_accuracy_and_classes(run: Run, data: Path, tmp_path: Path) -> None:
     ran = run("train", data, "-o", tmp_path / "m", "-t", "0.5", QUICK)
     assert ran.err == ""
     assert "\x1b" not in ran.out
-    for shown in ("Accuracy", "95% interval", "trained on 9 images, tested on 9", "recall", "dictionaries", *LABELS):
+    for shown in ("Accuracy", "95% interval", "trained on 9 images, tested on 9", "recall", "total", *LABELS):
         assert shown in ran.out
 
 
@@ -47,3 +47,11 @@ def test_many_classes(capsys: pytest.CaptureFixture[str]) -> None:
     assert "The 20 classes with the lowest recall" in shown
     assert "c0 " in shown
     assert "c20 " not in shown
+
+
+def test_calibration_in_json(run: Run, data: Path, tmp_path: Path) -> None:
+    tested = run("train", data, "-o", tmp_path / "m", "-t", "0.5", QUICK, "--json").json["calibration"]
+    assert 0 <= tested["expected_calibration_error"] <= 1
+    assert sum(each["n_images"] for each in tested["bins"]) == tested["thresholds"][0]["n_answered"] == 9
+    assert run("evaluate", tmp_path / "m", data, "--json").json["calibration"]["thresholds"][0]["n_answered"] == 18
+    assert run("train", data, "-o", tmp_path / "m", QUICK, "--json").json["calibration"] is None

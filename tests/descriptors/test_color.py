@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ddlcn.descriptors.color import ColorStatistics, has_color
+from ddlcn.descriptors.color import ColorStatistics, grey_by_class_score, has_color
 from ddlcn.layers.sift import DenseSIFT
 from tests.oracles.color import color_statistics
 
@@ -50,3 +50,12 @@ def test_has_color(colored, expected):
     pixels = np.full((100, 3), 128, np.uint8) + np.random.default_rng(0).integers(0, 20, (100, 3), dtype=np.uint8)
     pixels[:colored] = [200, 40, 40]
     assert has_color(pixels.reshape(10, 10, 3)) == expected
+
+
+def test_grey_by_class_score():
+    y = np.repeat([0, 1, 2], [4, 4, 2])
+    assert grey_by_class_score(y == 0, y) == 1
+    assert grey_by_class_score(np.ones(10, bool), y) == 0
+    assert grey_by_class_score(y == 2, y) == 0  # two images tell nothing
+    assert grey_by_class_score(np.arange(10) % 2 == 0, y) == 0
+    assert grey_by_class_score(np.array([True, False]), np.array([0, 1])) == 0

@@ -37,7 +37,8 @@ def test_sections(tested: Case) -> None:
     parsed = Parsed(tested.page)
     titles = {each.get("id") for each in parsed.all("h2")}
     assert titles == {
-        *("classes", "confusion", "pairs", "mistakes", "gallery", "best", "leaks", "atoms", "curve"),
+        *("classes", "confusion", "calibration", "pairs", "mistakes", "gallery", "best", "leaks", "checks"),
+        *("atoms", "curve"),
         *("selection", "skipped", "run"),
     }
     assert f"{100 * tested.evaluation.accuracy:.1f}" in parsed.text

@@ -15,7 +15,7 @@ from ddlcn.cli.terminal import printable
 from ddlcn.errors import DDLCNError
 
 # A further file of commands is one more name here; it imports heavy modules inside its commands only.
-GROUPS = ("train", "cross_validate", "predict", "explain", "info", "serve", "bench")
+GROUPS = ("train", "cross_validate", "check", "predict", "explain", "info", "serve", "bench")
 
 
 def main(args: list[str] | None = None) -> NoReturn:

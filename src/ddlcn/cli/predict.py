@@ -20,13 +20,12 @@ import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import command, load_model
 from ddlcn.cli.sorting import Sorter
-from ddlcn.cli.terminal import console, printable
+from ddlcn.cli.terminal import console, disarmed, printable
 from ddlcn.errors import DDLCNError, ImageError, listed
 from ddlcn.execution.progress import Listener, progress_bars
 
 Format = StrEnum("Format", ["table", "csv", "json", "jsonl"])
 _IMAGES_AT_ONCE = 64
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # as OWASP lists them
 # path, label, probability, label_2, probability_2, …, error, sorted_to, probabilities; None where there is none
 Row = dict[str, Any]
 
@@ -50,9 +49,7 @@ def predict(
         ),
     ] = None,
     as_json: Annotated[bool, options.JSON] = False,
-    safe_csv: Annotated[
-        bool, typer.Option("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
-    ] = False,
+    safe_csv: Annotated[bool, options.SAFE_CSV] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K most likely labels.")] = 1,
     every: Annotated[
         bool, typer.Option("--probabilities", help="Give the probability of every class: a column P(label) each.")
@@ -168,7 +165,7 @@ def _csv(chunks: Iterator[list[Row]], safe: bool, escape: bool) -> Iterator[str]
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        value = f"'{value}" if safe and value.startswith(_FORMULA) else value
+        value = disarmed(value) if safe else value
         return printable(value) if escape else value
 
     for number, rows in enumerate(list(map(_flat, chunk)) for chunk in chunks):

@@ -41,6 +41,7 @@ def summary(
         "timings": {**timings, "other": max(0.0, seconds - sum(timings.values()))},
         "per_class": [],
         "most_confused": [],
+        "calibration": None,
         "model": output and str(output),
         "report": report and str(report / "index.html"),
         **source_facts(found),
@@ -61,6 +62,8 @@ def source_facts(found: "ddlcn.ImageSet") -> dict[str, Any]:
 
 def tested_facts(tested: "Evaluation") -> dict[str, Any]:
     """Return the results of a test; `most_confused` has all pairs of classes that were confused."""
+    from ddlcn.reliability import reliability
+
     counts = tested.confusion.sum(axis=1).tolist()
     rows = zip(tested.classes.tolist(), tested.recall.tolist(), counts, strict=True)
     return {
@@ -69,6 +72,7 @@ def tested_facts(tested: "Evaluation") -> dict[str, Any]:
         "n_test": len(tested.truth),
         "per_class": [{"label": label, "recall": r, "n_test": n} for label, r, n in rows if n],
         "most_confused": [pair._asdict() for pair in tested.most_confused(n=len(counts) ** 2)],
+        "calibration": reliability(tested.probabilities, tested.truth),
     }
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # as OWASP lists them
+
 
 def console(stderr: bool = False) -> Console:
     """Return a console on the current standard stream."""
@@ -26,3 +28,12 @@ def printable(text: Any) -> str:
     'a\\x1b[2Jb'
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def disarmed(text: str) -> str:
+    """Return text with ' before it if spreadsheets would take it for a formula.
+
+    >>> disarmed("=1+1"), disarmed("rose")
+    ("'=1+1", 'rose')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text

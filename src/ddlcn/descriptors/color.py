@@ -14,6 +14,7 @@ from ddlcn.preprocessing.prepared import PreparedImage
 _CHROMA = 0.1 * 255
 _PIXELS = 0.05  # share of them that must have it
 _MEASURED = 64  # pixels: sides of images that are examined
+_SEVERAL = 3  # images of a class that tell whether it is grey
 
 
 class ColorStatistics(PatchDescriptor):
@@ -65,3 +66,27 @@ def has_color(rgb: np.ndarray) -> bool:
     factor = -(-max(rgb.shape[:2]) // _MEASURED)
     small = np.asarray(Image.fromarray(rgb).reduce(factor)).reshape(-1, 3)
     return bool(np.mean(np.ptp(small, axis=1) > _CHROMA) >= _PIXELS)
+
+
+def grey_by_class_score(colored: np.ndarray, y: np.ndarray) -> float:
+    """Return how far greyness follows the class: the largest less the smallest share of colour images in a class.
+
+    Parameters
+    ----------
+    colored : array of bool
+        Whether each image has colour.
+    y : array of int
+        Its class; those of fewer than three images are ignored.
+
+    Returns
+    -------
+    float
+        1 if one class has colour images only and another grey images only.
+
+    Examples
+    --------
+    >>> grey_by_class_score(np.array([True, True, True, False, False, True]), np.array([0, 0, 0, 1, 1, 1])) > 0.6
+    True
+    """
+    shares = [float(colored[y == c].mean()) for c, n in enumerate(np.bincount(y)) if n >= _SEVERAL]
+    return max(shares) - min(shares) if shares else 0.0

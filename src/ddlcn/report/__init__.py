@@ -1,6 +1,7 @@
 """Pictures of evidence and of atoms, and the report: one self-contained HTML page about a tested model."""
 
 from ddlcn.report.atoms import draw_atoms
+from ddlcn.report.check_page import write_check
 from ddlcn.report.curve import Point, learning_curve
 from ddlcn.report.explanation import draw_explanation
 from ddlcn.report.leaks import Leak, find_leaks
@@ -15,5 +16,6 @@ __all__ = [
     "find_leaks",
     "learning_curve",
     "save_figure",
+    "write_check",
     "write_report",
 ]

@@ -1,24 +1,14 @@
-"""Likely duplicates between training and test images, which inflate the accuracy.
+"""Likely duplicates between training and test images, which inflate the accuracy."""
 
-Each image has a fingerprint: its grey pixels at 32 × 32, with mean 0 and length 1. Two that are almost parallel show
-the same picture, whatever its size, brightness or file format. Each image is decoded once.
-"""
-
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
-from PIL import Image
 
+from ddlcn.checks.duplicates import SIMILAR, similar_pairs
+from ddlcn.checks.facts import ImageFacts, image_facts
 from ddlcn.classifier import DDLCNClassifier
-from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
-from ddlcn.report.pixels import read_original
-
-_SIDE, _SIMILAR = 32, 0.999
-_FLAT = 1e-3  # contrast below which an image has nothing to compare
-_BLOCK = 1024  # test images that are compared at a time
+from ddlcn.report.pixels import as_image
 
 
 class Leak(NamedTuple):
@@ -30,7 +20,7 @@ class Leak(NamedTuple):
     exact: bool
 
 
-def find_leaks(model: DDLCNClassifier, train: ImageSet, test: ImageSet, similar: float = _SIMILAR) -> list[Leak]:
+def find_leaks(model: DDLCNClassifier, train: ImageSet, test: ImageSet, similar: float = SIMILAR) -> list[Leak]:
     """Find test images that are probably training images too.
 
     Parameters
@@ -46,30 +36,21 @@ def find_leaks(model: DDLCNClassifier, train: ImageSet, test: ImageSet, similar:
     list of Leak
         Exact ones first, then the most similar.
     """
-    (known, known_digests), (tested, digests) = (_fingerprints(model, part) for part in (train, test))
-    first_with = {digest: row for row, digest in reversed(list(enumerate(known_digests)))}
-    leaks = [Leak(i, first_with[d], 1.0, True) for i, d in enumerate(digests) if d in first_with]
-    exact = {leak.test for leak in leaks}
-    for start in range(0, len(tested), _BLOCK):
-        similarity = tested[start : start + _BLOCK] @ known.T
-        for row in np.flatnonzero(similarity.max(axis=1) >= similar):
-            if start + row not in exact:
-                best = int(similarity[row].argmax())
-                leaks.append(Leak(start + int(row), best, min(1.0, float(similarity[row, best])), False))
-    return sorted(leaks, key=lambda leak: (not leak.exact, -leak.similarity, leak.test))
+    return leaks_between(facts_for(model, train), facts_for(model, test), similar)
 
 
-def _fingerprints(model: DDLCNClassifier, part: ImageSet) -> tuple[np.ndarray, list[bytes]]:
-    jobs = Parallel(n_jobs=model.n_jobs, prefer="threads", return_as="generator", batch_size=16)
-    results = jobs(delayed(_fingerprint)(model, image) for image in part.images)
-    found = list(track("Duplicates", results, total=len(part)))
-    return np.array([values for values, _ in found]), [digest for _, digest in found]
+def leaks_between(train: ImageFacts, test: ImageFacts, similar: float = SIMILAR) -> list[Leak]:
+    """Find test images that are probably training images too, by the facts of both."""
+    known = {digest: row for row, digest in reversed(list(enumerate(train.digests)))}
+    leaks = {i: Leak(i, known[digest], 1.0, True) for i, digest in enumerate(test.digests) if digest in known}
+    pairs = similar_pairs(test.fingerprints, train.fingerprints, similar)
+    for i in np.argsort(-pairs.similarity, kind="stable"):  # the most similar first
+        row = int(pairs.first[i])
+        leaks.setdefault(row, Leak(row, int(pairs.second[i]), float(pairs.similarity[i]), False))
+    return sorted(leaks.values(), key=lambda leak: (not leak.exact, -leak.similarity, leak.test))
 
 
-def _fingerprint(model: DDLCNClassifier, image: Any) -> tuple[np.ndarray, bytes]:
-    grey = read_original(model, image)
-    digest = blake2b(grey.tobytes() + str(grey.shape).encode(), digest_size=16).digest()
-    small = np.asarray(Image.fromarray(grey).resize((_SIDE, _SIDE), Image.Resampling.BOX)).ravel()
-    small = small - small.mean()
-    length = float(np.linalg.norm(small))
-    return (small / length if length > _FLAT * _SIDE else np.zeros_like(small)), digest
+def facts_for(model: DDLCNClassifier, images: ImageSet) -> ImageFacts:
+    """Return facts about images as a model reads them."""
+    shaped = [as_image(model, image) for image in images.images]
+    return image_facts(shaped, model.encoder_.value_range, model.n_jobs, "Duplicates")

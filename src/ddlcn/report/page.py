@@ -5,7 +5,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ddlcn.checks import DataCheck, HeldOut, ImageFacts, examine
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.description import describe, networks, selection_sentences, settings
 from ddlcn.errors import DDLCNError
@@ -21,14 +22,16 @@ from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
 from ddlcn.persistence.atomic import write_atomically
 from ddlcn.report.atoms import NETWORK_NOTE, has_network, layers
+from ddlcn.report.calibration import calibration
+from ddlcn.report.checks import check_section
 from ddlcn.report.confusions import MOST_CLASSES, class_rows, heat
 from ddlcn.report.curve import Point
 from ddlcn.report.examples import Examples, image_name, picture
 from ddlcn.report.html import render
-from ddlcn.report.leaks import find_leaks
+from ddlcn.report.leaks import facts_for, leaks_between
 
 _ATOMS = 24  # of the first layer, at most
-_GENERATOR = "ddlcn report"
+GENERATOR = "ddlcn report"
 
 
 def write_report(
@@ -80,14 +83,17 @@ def write_report(
     except OSError as error:
         raise DDLCNError(f"can't make {str(directory)!r} ({error.strerror}): choose another folder") from None
     examples, described = Examples(model, evaluation, test), describe(model)
+    facts_of, pictures = cache(partial(facts_for, model)), partial(picture, model)
     parts = {
         "classes": lambda: class_rows(evaluation),
         "heat": lambda: heat(evaluation) if len(evaluation.classes) > MOST_CLASSES else None,
+        "calibration": lambda: calibration(evaluation),
         "pairs": examples.pairs,
         "mistakes": examples.mistakes,
         "gallery": examples.gallery,
         "best": examples.best,
-        "leaks": lambda: None if train is None else find_leaks(model, train, test),
+        "leaks": lambda: None if train is None else leaks_between(facts_of(train), facts_for(model, test)),
+        "checks": lambda: None if train is None else check_section(_examined(model, train, facts_of(train)), pictures),
         "layers": lambda: layers(model, None if train is None else train.images, _ATOMS),
         "curve": lambda: _curve(learning_curve) if learning_curve else None,
     }
@@ -104,17 +110,14 @@ def write_report(
         "memory": _peak_memory(),
         "settings": settings(described),
         "selection": selection_sentences(described["selection"]),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "versions": {"Python": platform.python_version()}
-        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
-        "written": datetime.now().astimezone(),
+        **origin(),
         "networks": networks(described),
         "network_note": NETWORK_NOTE if has_network(model) else "",
-        "picture_of": partial(picture, model),
+        "picture_of": pictures,
         "image_name": image_name,
     }
     facts |= {name: make() for name, make in track("Report", parts.items(), total=len(parts))}
-    text = render("page.html", facts, generator=_GENERATOR)
+    text = render("page.html", facts, generator=GENERATOR)
     write_atomically(page, text.encode("utf-8", "replace"))  # file names may be no Unicode
     return page
 
@@ -122,15 +125,33 @@ def write_report(
 def report_page(directory: str | os.PathLike[str]) -> Path:
     """Return the page that a report is written to, unless it is someone else's."""
     page = Path(directory, "index.html")
-    if page.is_file() and f'content="{_GENERATOR}"'.encode() not in page.read_bytes()[:1000]:
+    if page.is_file() and f'content="{GENERATOR}"'.encode() not in page.read_bytes()[:1000]:
         raise DDLCNError(f"{str(page)!r} is no report of ddlcn; name another folder, or remove the file")
     return page
+
+
+def _examined(model: DDLCNClassifier, train: ImageSet, facts: ImageFacts) -> DataCheck:
+    """Findings about training images; labels are judged by the scores of images that the training held out."""
+    if model.held_out_ is None or len(train) != model.n_train_:
+        return examine(train, facts)
+    rows, scores = model.held_out_
+    return examine(train, facts, HeldOut.of(train, rows, model.svm_.probabilities(scores), model.classes_))
 
 
 def _skipped(part: ImageSet) -> list[tuple[str, str]]:
     """Files that could not be used, named from the data's folder on, and why."""
     root, found = Path(part.source), [(Path(path), reason) for path, reason in part.skipped]
     return [(str(path.relative_to(root) if root in path.parents else path), reason) for path, reason in found]
+
+
+def origin() -> dict[str, Any]:
+    """Return where and when a page is written, and by what."""
+    return {
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "versions": {"Python": platform.python_version()}
+        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
+        "written": datetime.now().astimezone(),
+    }
 
 
 def _curve(points: Sequence[Point]) -> dict[str, Any]:

@@ -1,0 +1,83 @@
+"""Held-out predictions of all images, by cross-validation: no image is judged by a model that has seen it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from ddlcn.classifier import DDLCNClassifier
+from ddlcn.conformal import activity
+from ddlcn.execution.progress import listen, track
+from ddlcn.images import ImageSet, take
+from ddlcn.linear.validation import folds
+
+N_FOLDS = 5
+
+
+class HeldOut(NamedTuple):
+    """What models that did not see an image say of it; NaN for the only picture of a class.
+
+    `probabilities` has a column per class. `deviations` has the largest deviation of a channel's activity from what is
+    usual (see `Conformal.deviations`).
+    """
+
+    probabilities: np.ndarray
+    deviations: np.ndarray
+
+    @classmethod
+    def of(cls, images: ImageSet, rows: np.ndarray, probabilities: np.ndarray, classes: np.ndarray) -> "HeldOut":
+        """Return probabilities that are known of some rows of `images`, with a column per label in `classes`."""
+        numbers = {name: number for number, name in enumerate(images.target_names.tolist())}
+        found = np.full((len(images), len(numbers)), np.nan)
+        found[rows] = 0
+        found[np.ix_(rows, np.array([numbers[str(label)] for label in classes]))] = probabilities
+        return cls(found, np.full(len(images), np.nan))
+
+
+def held_out_predictions(
+    model: DDLCNClassifier, images: Any, y: np.ndarray, groups: np.ndarray | None = None, n_folds: int = N_FOLDS
+) -> HeldOut:
+    """Predict each image by a model that was trained without it.
+
+    Parameters
+    ----------
+    model : DDLCNClassifier
+        Models with its parameters are trained, one per fold.
+    images : sequence of paths or arrays
+    y : array of int
+        Classes, from 0.
+    groups : array of int, optional
+        Images of one group, such as duplicates, are held out together; 0 is no group.
+    n_folds : int
+        At most; no more than the largest class has images.
+
+    Returns
+    -------
+    HeldOut
+        All NaN if fewer than two classes have two images.
+    """
+    n_classes, fold = int(y.max()) + 1, _folds_of(y, groups, n_folds, model.random_state)
+    probabilities, deviations = np.full((len(y), n_classes), np.nan), np.full(len(y), np.nan)
+    if len(np.unique(y[fold >= 0])) < 2:
+        return HeldOut(probabilities, deviations)
+    n_folds = int(fold.max()) + 1
+    for number in track("Held-out", range(n_folds), total=n_folds):
+        with listen(lambda *_: None):  # the folds have a progress bar of their own
+            train, held = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            held = held[np.isin(y[held], y[train])]  # of a class that is there without them
+            fitted = clone(model).fit(take(images, train), y[train])
+            rows, calibration = fitted.transform(take(images, held)), fitted.calibration_
+            probabilities[held] = 0
+            probabilities[np.ix_(held, fitted.classes_)] = fitted.svm_.probabilities(fitted.svm_.scores(rows))
+            if calibration:
+                deviations[held] = np.abs(calibration.deviations(activity(fitted.encoder_, rows))).max(axis=1)
+    return HeldOut(probabilities, deviations)
+
+
+def _folds_of(y: np.ndarray, groups: np.ndarray | None, n_folds: int, seed: Any) -> np.ndarray:
+    """The fold of each image, −1 if it always trains; groups stay together."""
+    alone = np.arange(len(y))
+    if groups is not None:
+        alone = np.where(groups > 0, len(y) + groups, alone)
+    _, first, inverse = np.unique(alone, return_index=True, return_inverse=True)
+    return folds(y[first], seed if isinstance(seed, int) else 0, n_folds)[inverse]

@@ -1,0 +1,75 @@
+"""The page of `ddlcn check`: findings about labelled images, in one HTML file."""
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from ddlcn.checks import DataCheck
+from ddlcn.errors import DDLCNError
+from ddlcn.images import ImageSet, read_colour, value_range
+from ddlcn.persistence.atomic import write_atomically
+from ddlcn.report.checks import check_section
+from ddlcn.report.examples import image_name
+from ddlcn.report.html import render
+from ddlcn.report.page import GENERATOR, origin, report_page
+from ddlcn.report.pixels import data_uri
+
+_SMALL = 112  # pixels
+
+
+def write_check(
+    directory: str | os.PathLike[str],
+    check: DataCheck,
+    *,
+    command: str = "",
+    stages: Mapping[str, float] = MappingProxyType({}),
+) -> Path:
+    """Write `index.html` with the findings into a folder, which is made if needed.
+
+    Parameters
+    ----------
+    directory : path
+    check : DataCheck
+    command : str
+        The command line.
+    stages : mapping
+        Seconds of stages, by name.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    DDLCNError
+        If the folder can't be made or has an `index.html` that is no report.
+    """
+    page = report_page(directory)
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DDLCNError(f"can't make {str(directory)!r} ({error.strerror}): choose another folder") from None
+    facts = {
+        "checks": check_section(check, partial(_picture, value_range(check.images.images))),
+        "images": check.images,
+        "source": Path(check.images.source).name,
+        "command": command,
+        "stages": stages,
+        "n_images": len(check.images),
+        "n_classes": len(check.images.target_names),
+        "n_found": int(np.any(list(check.flags.values()), axis=0).sum()),
+        **origin(),
+    }
+    text = render("check_page.html", facts, generator=GENERATOR)
+    write_atomically(page, text.encode("utf-8", "replace"))
+    return page
+
+
+def _picture(levels: tuple[float, float], images: ImageSet, i: int) -> dict[str, str]:
+    pixels = read_colour(images.images[i], value_range=levels)
+    return {"uri": data_uri(pixels, _SMALL), "name": image_name(images, i)}
