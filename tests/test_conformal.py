@@ -122,6 +122,11 @@ def test_methods_of_a_model(model):
     assert_array_equal(sets, model.calibration_.p_values(conformity) > 0.2)
     assert sets.shape == (len(images), len(model.classes_))
     assert (model.predict_set(images, coverage=0.9) >= sets).all()
+    probabilities, p_values, found, reasons = model.assess(images)
+    assert_allclose(probabilities, model.predict_proba(images), rtol=1e-6)
+    assert_array_equal(p_values > 0.2, sets)
+    assert_array_equal(found, novelty)
+    assert len(reasons) == len(images)
     blank_and_noise = [np.zeros((8, 8)), RNG.uniform(0, 16, (64, 64))]
     assert model.is_unknown(blank_and_noise, false_alarms=0.1).all()
 
@@ -155,6 +160,7 @@ def test_model_without_calibration(method):
     with pytest.raises(DDLCNError, match=r"no calibration.*images_per_class"):
         getattr(model, method)(images)
     assert model.calibration_ is None
+    assert model.assess(images)[1:] == (None, None, None)
 
 
 def test_too_few_images(model):

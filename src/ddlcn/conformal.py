@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -203,6 +203,15 @@ def _conformity(
     return (log_probabilities - _PRICE * excess).astype(np.float32)
 
 
+class Assessment(NamedTuple):
+    """What a model says of images; all but the probabilities is None if it has no calibration."""
+
+    probabilities: np.ndarray  # (n_images, n_classes)
+    p_values: np.ndarray | None  # (n_images, n_classes): a label is in the prediction set if it is above 1 − coverage
+    novelty: np.ndarray | None  # (n_images,): unknown if it is at least 1 − false alarms
+    reasons: list[str] | None  # what is most unusual about each image
+
+
 class ConformalMixin:
     """Methods of a fitted classifier that has a calibration."""
 
@@ -279,12 +288,33 @@ class ConformalMixin:
         self._check_share("coverage", coverage, 1 - coverage, class_conditional)
         return self._calibration().p_values(self._conformity(X), class_conditional) > 1 - coverage + 1e-12
 
+    def assess(self, X: Any) -> Assessment:
+        """Return probabilities, p-values of labels, novelty and reasons by one encoding of the images.
+
+        Parameters
+        ----------
+        X : images, as for `predict`
+
+        Returns
+        -------
+        Assessment
+        """
+        logs, active = self._log_probabilities_and_activity(X)
+        if self.calibration_ is None:
+            return Assessment(np.exp(logs), None, None, None)
+        conformity = self.calibration_.conformity(logs, active)
+        reasons = self.calibration_.reasons(active, [channel.name for channel in self.encoder_.channels])
+        p_values, novelty = self.calibration_.p_values(conformity), self.calibration_.novelty(conformity)
+        return Assessment(np.exp(logs), p_values, novelty, reasons)
+
     def _conformity(self, X: Any) -> np.ndarray:
-        calibration, found = self._calibration(), []
-        for rows in self._parts(X):
-            logs = self.svm_.log_probabilities(self.svm_.scores(rows))
-            found.append(calibration.conformity(logs, activity(self.encoder_, rows)))
-        return np.concatenate(found)
+        calibration = self._calibration()
+        return calibration.conformity(*self._log_probabilities_and_activity(X))
+
+    def _log_probabilities_and_activity(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        parts = [(self.svm_.scores(rows), activity(self.encoder_, rows)) for rows in self._parts(X)]
+        scores, active = map(np.concatenate, zip(*parts, strict=True))
+        return self.svm_.log_probabilities(scores), active
 
     def _calibration(self) -> Conformal:
         check_is_fitted(self, ["encoder_", "svm_"])
