@@ -14,20 +14,21 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn import learning, training_data
+from ddlcn.assessment import AssessmentMixin
 from ddlcn.channel import Channel, nested_params, with_nested_params
-from ddlcn.conformal import ConformalMixin
 from ddlcn.description import fitted_html, fitted_repr
 from ddlcn.descriptors.backbone import maps_reused
 from ddlcn.evidence import Evidence, explain
 from ddlcn.execution import session
 from ddlcn.images import as_images, value_range
-from ddlcn.linear.svm import HeldOut, LinearSVM
+from ddlcn.linear.svm import LinearSVM
+from ddlcn.linear.validation import HeldOut
 from ddlcn.persistence import model_file
 from ddlcn.presets import settings_of
 from ddlcn.selection import Selection
 
 
-class DDLCNClassifier(ConformalMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class DDLCNClassifier(AssessmentMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Deep Micro-Dictionary Learning and Coding Network, for images of any kind and size.
 
     Parameters

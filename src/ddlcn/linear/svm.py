@@ -6,7 +6,7 @@ The problem is LIBLINEAR's default (squared hinge, L2 penalty on weights and bia
 import warnings
 from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,17 +25,11 @@ from ddlcn.kernels.svm import squared_norms
 from ddlcn.linear import gram, sparse, validation
 from ddlcn.linear.calibration import calibrate, score_per_class
 from ddlcn.linear.dual import Problem
+from ddlcn.linear.validation import HeldOut
 
 C_GRID, C_DEFAULT = (0.1, 1.0, 10.0, 100.0), 10.0
 _LARGEST_GRAM = 10_000  # rows; 400 MB
 _FEW = 4  # rows for each entry in one of them, up to which the Gram matrix is the faster way
-
-
-class HeldOut(NamedTuple):
-    """Scores of rows by SVMs that were trained without them and their augmented copies."""
-
-    rows: np.ndarray  # their numbers, in rising order
-    scores: np.ndarray  # (n_rows, n_classes)
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):

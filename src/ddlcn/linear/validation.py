@@ -7,6 +7,7 @@ with one image always trains.
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,6 +21,13 @@ from ddlcn.linear.gram import solve
 TOLERANCE = 1e-3  # relative duality gap at which held-out scores are precise enough
 MOST_HELD_OUT = 1000
 _MANY_ROWS, _SAMPLE = 10_000, 5000  # of more rows than that, so many originals are used
+
+
+class HeldOut(NamedTuple):
+    """Scores of rows by SVMs that were trained without them and their augmented copies."""
+
+    rows: np.ndarray  # their numbers, in rising order
+    scores: np.ndarray  # (n_rows, n_classes)
 
 
 def folds(y: np.ndarray, seed: int, n_folds: int = 3) -> np.ndarray:

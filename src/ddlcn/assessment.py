@@ -1,0 +1,148 @@
+"""Methods of a classifier that tell what it does not know: novelty, unknown images, prediction sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.utils.validation import check_is_fitted
+
+from ddlcn.conformal import Conformal, activity
+from ddlcn.encoder import ImageEncoder
+from ddlcn.errors import DDLCNError
+from ddlcn.linear.svm import LinearSVM
+
+_REMEDY = 'train with images_per_class="auto" on at least two images per class'
+
+
+class Assessment(NamedTuple):
+    """What a model says of images; all but the probabilities is None if it has no calibration."""
+
+    probabilities: np.ndarray  # (n_images, n_classes)
+    p_values: np.ndarray | None  # (n_images, n_classes): a label is in the prediction set if it is above 1 − coverage
+    novelty: np.ndarray | None  # (n_images,): unknown if it is at least 1 − false alarms
+    reasons: list[str] | None  # what is most unusual about each image
+
+
+class AssessmentMixin:
+    """Methods of a fitted classifier that has a calibration."""
+
+    calibration_: Conformal | None
+    classes_: np.ndarray
+    encoder_: ImageEncoder
+    svm_: LinearSVM
+
+    def _parts(self, X: Any) -> Iterator[csr_array]:
+        raise NotImplementedError
+
+    def novelty(self, X: Any) -> np.ndarray:
+        """Return how unlike the training images each image is.
+
+        Parameters
+        ----------
+        X : images, as for `predict`
+
+        Returns
+        -------
+        array of shape (n_images,)
+            From 0 to 1: 1 − the conformal p-value. Of images like those of the training, a share of at most about α
+            has more than 1 − α.
+
+        Raises
+        ------
+        DDLCNError
+            If the model has no calibration.
+        """
+        return self._calibration().novelty(self._conformity(X))
+
+    def is_unknown(self, X: Any, false_alarms: float = 0.05) -> np.ndarray:
+        """Return whether each image is unlike the training images.
+
+        Parameters
+        ----------
+        X : images, as for `predict`
+        false_alarms : float
+            Share of images of known classes that may be called unknown.
+
+        Returns
+        -------
+        array of bool
+
+        Raises
+        ------
+        DDLCNError
+            If the model has no calibration, or one on too few images for this share.
+        """
+        self._check_share("false_alarms", false_alarms, false_alarms)
+        return self.novelty(X) >= 1 - false_alarms - 1e-12
+
+    def predict_set(self, X: Any, coverage: float = 0.95, class_conditional: bool = False) -> np.ndarray:
+        """Return the labels that each image may have.
+
+        Parameters
+        ----------
+        X : images, as for `predict`
+        coverage : float
+            Share of images whose true label is to be among them.
+        class_conditional : bool
+            Reach the coverage for each class, not only on average. Needs more training images.
+
+        Returns
+        -------
+        array of bool, of shape (n_images, n_classes)
+            A row without any True: unlike the training images, or too hard for this coverage.
+
+        Raises
+        ------
+        DDLCNError
+            If the model has no calibration, or one on too few images for this coverage.
+        """
+        self._check_share("coverage", coverage, 1 - coverage, class_conditional)
+        return self._calibration().p_values(self._conformity(X), class_conditional) > 1 - coverage + 1e-12
+
+    def assess(self, X: Any) -> Assessment:
+        """Return probabilities, p-values of labels, novelty and reasons by one encoding of the images.
+
+        Parameters
+        ----------
+        X : images, as for `predict`
+
+        Returns
+        -------
+        Assessment
+        """
+        logs, active = self._log_probabilities_and_activity(X)
+        if self.calibration_ is None:
+            return Assessment(np.exp(logs), None, None, None)
+        conformity = self.calibration_.conformity(logs, active)
+        reasons = self.calibration_.reasons(active, [channel.name for channel in self.encoder_.channels])
+        p_values, novelty = self.calibration_.p_values(conformity), self.calibration_.novelty(conformity)
+        return Assessment(np.exp(logs), p_values, novelty, reasons)
+
+    def _conformity(self, X: Any) -> np.ndarray:
+        calibration = self._calibration()
+        return calibration.conformity(*self._log_probabilities_and_activity(X))
+
+    def _log_probabilities_and_activity(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        parts = [(self.svm_.scores(rows), activity(self.encoder_, rows)) for rows in self._parts(X)]
+        scores, active = map(np.concatenate, zip(*parts, strict=True))
+        return self.svm_.log_probabilities(scores), active
+
+    def _calibration(self) -> Conformal:
+        check_is_fitted(self, ["encoder_", "svm_"])
+        if self.calibration_ is None:
+            raise DDLCNError(f"this model has no calibration, because no image was held out: {_REMEDY}")
+        return self.calibration_
+
+    def _check_share(self, name: str, value: float, share: float, class_conditional: bool = False) -> None:
+        """Raise if p-values of the calibration can't be as small as a share."""
+        if not 0 < value < 1:
+            raise DDLCNError(f"{name}={value!r}: must be between 0 and 1")
+        have, needed = self._calibration().n_images(class_conditional, len(self.classes_)), ceil(1 / share - 1e-9) - 1
+        if have < needed:
+            where = "in every class" if class_conditional else "in all"
+            what = f"{name}={value:g} needs {needed} held-out training images {where}, and this model has {have}"
+            raise DDLCNError(f"{what}: train on about {3 * needed} images {where}, or ask for less")
