@@ -78,7 +78,7 @@ class IntersectionSVM(ScoringClassifier):
         K = self._kernel(X)
         columns, intercepts = [], []
         for c in range(len(self.classes_)):
-            svm = SVC(C=self.C, kernel="precomputed").fit(K, targets == c)
+            svm = SVC(C=self.C, kernel="precomputed", random_state=0).fit(K, targets == c)
             column = np.zeros(len(X))
             column[svm.support_] = svm.dual_coef_[0]
             columns.append(column)
