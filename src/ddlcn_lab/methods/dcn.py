@@ -25,7 +25,7 @@ from ddlcn.execution.progress import track
 from ddlcn.layers.coding import Codes, LocalityCoder
 from ddlcn_lab.methods.memory import check_memory
 
-_LEARNT_ON = 20_000  # samples that a codebook is learnt on
+_LEARNT_ON = 5_000  # samples that a codebook is learnt on
 
 
 class DeepCoding(TransformerMixin, BaseEstimator):
@@ -104,7 +104,8 @@ class DeepCoding(TransformerMixin, BaseEstimator):
 
     def _codebook(self, X: np.ndarray, n_anchors: int) -> np.ndarray:
         X = X[:: -(-len(X) // _LEARNT_ON)]
-        centres = MiniBatchKMeans(min(n_anchors, len(X)), batch_size=4096, n_init=1, random_state=self.random_state)
+        n, seed = min(n_anchors, len(X)), self.random_state
+        centres = MiniBatchKMeans(n, batch_size=4096, n_init=1, max_iter=10, random_state=seed)
         return centres.fit(X).cluster_centers_.astype(np.float32)
 
     def _encode(self, X: np.ndarray, codebook: np.ndarray, layer: int) -> Codes:

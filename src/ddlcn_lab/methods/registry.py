@@ -45,7 +45,7 @@ from ddlcn_lab.methods.pcanet import PCANet
 from ddlcn_lab.methods.probes import NETWORK, BackboneMean, LogisticProbe
 from ddlcn_lab.methods.proximal import ProximalDictionary
 from ddlcn_lab.methods.released import ReleasedChannel, ReleasedClassifier, ReleasedCoder
-from ddlcn_lab.methods.representation import RepresentationClassifier
+from ddlcn_lab.methods.representation import RepresentationClassifier, RowCodes
 from ddlcn_lab.methods.rrc import RobustCoding
 from ddlcn_lab.methods.spm import HistogramPyramid, IntersectionSVM, PyramidHistograms
 from ddlcn_lab.recipes.mnist import MNISTRecipe
@@ -113,9 +113,11 @@ def _lcksvd(**weights: Any) -> Callable:
     return _faces(lambda p, q, seed: LabelConsistentKSVD(None if p is None else q, random_state=seed, **weights))
 
 
-def _bases(n_neighbors: int) -> Callable:
-    """Locality-constrained codes over p faces per person, as SRC."""
-    return _faces(lambda p, q, seed: RepresentationClassifier(LLCCoder(n_neighbors), p, seed))
+def _bases(k: int, svm: bool = False) -> Callable:
+    """Locality-constrained codes over p faces per person, as SRC or for a linear SVM."""
+    if svm:
+        return _faces(lambda p, q, seed: make_pipeline(RowCodes(LLCCoder(k), p, seed), LinearSVM(random_state=seed)))
+    return _faces(lambda p, q, seed: RepresentationClassifier(LLCCoder(k), p, seed))
 
 
 def _bayesian(joint: bool) -> Callable:
@@ -130,16 +132,13 @@ def _csdl(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator
 def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Callable:
     def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
         descriptor = clone(get_preset("paper").channels[0].descriptor)
-        features = CodebookFeatures(
-            coder=clone(coder), pooling=pooling, descriptor=descriptor, random_state=seed, n_jobs=n_jobs
-        )
+        features = CodebookFeatures(1024, clone(coder), pooling, descriptor, seed, n_jobs)
         return make_pipeline(features, LinearSVM(random_state=seed, n_jobs=n_jobs))
 
     return make
 
 
 def _spm(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    """200 words; SIFT of 16 × 16 patches every 8 pixels, as Lazebnik et al. have it."""
     parts = KernelCoder(n_neighbors=1), HistogramPyramid(), DenseSIFT(16, 8, contrast_threshold=0.05)
     return make_pipeline(PyramidHistograms(200, *parts, seed, n_jobs), IntersectionSVM(n_jobs=n_jobs))
 
@@ -155,7 +154,7 @@ def _local_nbnn(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEst
 
 
 def _dcn(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    return make_pipeline(Pixels(), DeepCoding(random_state=seed), LinearSVM(random_state=seed, n_jobs=n_jobs))
+    return make_pipeline(Pixels(), DeepCoding(random_state=seed), LinearSVM(10.0, random_state=seed, n_jobs=n_jobs))
 
 
 def _features(cls: type[BaseEstimator]) -> Callable:
@@ -170,7 +169,6 @@ def _cnn(cls: type[SmallCNN]) -> Callable:
 
 
 def _frozen(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    """Weights are `frozen-vgg:frozenfeatures__weights=FILE`."""
     return make_pipeline(FrozenFeatures(), StandardScaler(), LinearSVM(C="auto", random_state=seed))
 
 
@@ -205,6 +203,8 @@ METHODS: dict[str, Method] = {
     "kc": Method("kernel codebook of 1024, mean-pooled", _codebook(KernelCoder(), MeanPyramid()), ""),
     "llc-30": Method("LLC with 30 local bases on random faces", _bases(30), "p"),
     "llc-70": Method("LLC with 70 local bases on random faces", _bases(70), "p"),
+    "llc-30-svm": Method("linear SVM on LLC codes over 30 local bases", _bases(30, svm=True), "p"),
+    "llc-70-svm": Method("linear SVM on LLC codes over 70 local bases", _bases(70, svm=True), "p"),
     "src": Method(
         "sparse representation over p faces per person",
         _faces(lambda p, q, seed: RepresentationClassifier(LassoCoder(0.003), p, seed)),
@@ -250,7 +250,6 @@ METHODS: dict[str, Method] = {
     "svm": Method("linear SVM on pixels", _rows(Pixels(), LinearSVM(C="auto")), ""),
     "hog": Method("linear SVM on gradient histograms", _rows(GradientHistograms(), LinearSVM(C="auto")), ""),
 }
-
 
 FROZEN = ("frozen-vgg", "probe-lr", "probe-svm", "ddlcn-backbone")  # on networks that were trained elsewhere
 

@@ -43,8 +43,8 @@ class HistogramPyramid(SpatialPyramid):
 class PyramidHistograms(CodebookFeatures):
     """Images to dense rows that sum to one: weighted histograms, for `IntersectionSVM`."""
 
-    def transform(self, images: Any) -> np.ndarray:
-        """Histograms of images, one row per image."""
+    def transform(self, images: Any) -> Any:
+        """Histograms of images, one dense row per image."""
         rows = super().transform(images)
         check_memory(12 * rows.shape[0] * rows.shape[1], f"histograms of {len(images)} images", "set n_atoms lower")
         return normalize(rows, "l1").toarray()
