@@ -1,12 +1,13 @@
 """A CNN with an embedding term: images that are neighbours get similar outputs.
 
-    Σ_i loss(f(x_i), y_i) + λ Σ_{i,j} L(f(x_i), f(x_j), W_ij),
+    Σ_i Σ_c max(0, 1 − y_ic f_c(x_i)) + λ Σ_{i,j} L(f(x_i), f(x_j), W_ij),
     L = ‖f_i − f_j‖² if W_ij = 1 (neighbours),   max(0, m − ‖f_i − f_j‖)² if W_ij = 0
 
-W links each image with its k nearest ones by pixels; it needs no labels, so that unlabelled images could take part
-(a bench has none: all training images have labels). f are the network's outputs, one per class. Each step takes some
-labelled images, as many pairs of neighbours and as many random pairs. Weston, Ratle, Mobahi, Collobert: Deep learning
-via semi-supervised embedding, 2012 (ICML 2008), whose Embed CNN this is, on our `SmallCNN`. Needs the extra `cnn`.
+y_ic is 1 for the class of image i and −1 for others. W links each image with its k nearest ones by pixels; it needs no
+labels, so that unlabelled images could take part (a bench has none: all training images have labels). f are the
+network's outputs, one per class. Each step takes some labelled images, as many pairs of neighbours and as many random
+pairs. Weston, Ratle, Mobahi, Collobert: Deep learning via semi-supervised embedding, 2012 (ICML 2008), whose Embed CNN
+this is, on the layers of our `SmallCNN` without dropout. Needs the extra `cnn`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class EmbedCNN(SmallCNN):
         learning_rate: float = 1e-3,
         longest_side: int | None = 48,
         random_state: int = 0,
-        embedding: float = 1.0,
+        embedding: float = 0.1,
         margin: float = 1.0,
         n_neighbors: int = 10,
     ) -> None:
@@ -70,10 +71,13 @@ class EmbedCNN(SmallCNN):
         torch = import_torch()
         near = torch.from_numpy(self.neighbors_)[rows, torch.randint(self.neighbors_.shape[1], (len(rows),))]
         far = torch.randint(len(x), (len(rows),))
+        self.network_.eval()  # no dropout, whose noise would count as distance
         f, f_near, f_far = self.network_(torch.cat([x[rows], x[near], x[far]])).split(len(rows))
         # a random pair counts as W = 0, as in the paper, even if by chance it is one of neighbours
         pull, push = embedding_loss(torch, f, f_near, None), embedding_loss(torch, f, f_far, self.margin)
-        return torch.nn.functional.cross_entropy(f, target[rows]) + self.embedding * (pull + push)
+        signs = 2 * torch.nn.functional.one_hot(target[rows], f.shape[1]) - 1
+        hinge = torch.clamp(1 - signs * f, min=0).sum(dim=1).mean()
+        return hinge + self.embedding * (pull + push)
 
 
 def embedding_loss(torch: Any, f: Any, g: Any, margin: float | None) -> Any:
