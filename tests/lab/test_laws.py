@@ -10,6 +10,10 @@ SMALL = {
     **{name: {"codebookfeatures__n_atoms": 40} for name in ("scspm", "lscspm", "kc", "llc-1024")},
     "m-hmp": {"multipathfeatures__atoms": 24, "multipathfeatures__small_atoms": 12},
     "convolutional-clustering": {"clusteredfilters__n_filters": (12, 12)},
+    "fisher": {"fishervectors__n_components": 8, "fishervectors__n_dimensions": 16},
+    "local-nbnn": {"n_lists": 8, "probes": 4},
+    "spm": {"pyramidhistograms__n_atoms": 40},
+    "dcn": {"deepcoding__n_first": 8, "deepcoding__n_second": 8},
     "mnist-recipe": {"min_images": 30},
 }
 

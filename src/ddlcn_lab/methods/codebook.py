@@ -91,12 +91,7 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
         grey = value_range(images)
         coder: Any = LLCCoder(5) if self.coder is None else clone(self.coder)
         descriptor = DenseSIFT() if self.descriptor is None else clone(self.descriptor)
-        per_image = max(1, _MAX_DESCRIPTORS // len(images))
-        parts = []
-        for image in track("Describing", images, total=len(images)):
-            values = descriptor.describe(PreparedImage(image, grey)).values
-            parts.append(values[:: -(-len(values) // per_image)])
-        Y = np.concatenate(parts)
+        Y = sample_descriptors(images, descriptor, grey)
         centres = MiniBatchKMeans(min(self.n_atoms, len(Y)), batch_size=4096, n_init=1, random_state=self.random_state)
         with one_blas_thread():
             for _ in track("Codebook", [None], total=1):
@@ -114,3 +109,25 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         with session(n_jobs=self.n_jobs) as run:
             return encoded(self.encoder_, images, run)
+
+
+def sample_descriptors(images: Any, descriptor: Any, grey: tuple[float, float]) -> np.ndarray:
+    """Draw descriptors of images evenly, at most 100,000.
+
+    Parameters
+    ----------
+    images : sequence of images
+    descriptor : DenseSIFT
+    grey : (float, float)
+        Value range of the images.
+
+    Returns
+    -------
+    array of shape (n, n_features)
+    """
+    per_image = max(1, _MAX_DESCRIPTORS // len(images))
+    parts = []
+    for image in track("Describing", images, total=len(images)):
+        values = descriptor.describe(PreparedImage(image, grey)).values
+        parts.append(values[:: -(-len(values) // per_image)])
+    return np.concatenate(parts)

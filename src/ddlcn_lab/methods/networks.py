@@ -58,7 +58,7 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
 
     def fit(self, images: Any, y: ArrayLike) -> SmallCNN:
         """Train on images with labels `y`."""
-        torch = _torch()
+        torch = import_torch()
         self.classes_, targets = np.unique(np.asarray(y), return_inverse=True)
         self.pixels_ = Pixels(self.longest_side).fit(images)
         if min(self.pixels_.shape_) < 8:
@@ -66,6 +66,7 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
         x, target = self.pixels_.images(images), torch.from_numpy(targets)
         self.mean_, self.spread_ = float(x.mean()), max(float(x.std()), 1e-6)
         x = self._tensor(x)
+        self._prepare(x)
         with torch.random.fork_rng(devices=[]):  # leaves the caller's random state unchanged
             torch.manual_seed(self.random_state)
             self.network_ = _small(torch.nn, self.pixels_.shape_, len(self.classes_))
@@ -74,7 +75,7 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
             for _ in track("Training", range(self.epochs), total=self.epochs):
                 losses = []
                 for rows in torch.randperm(len(x)).split(_IMAGES_AT_ONCE):
-                    loss = torch.nn.functional.cross_entropy(self.network_(x[rows]), target[rows])
+                    loss = self._loss(x, target, rows)
                     optimizer.zero_grad()
                     loss.backward()
                     optimizer.step()
@@ -87,7 +88,7 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
     def decision_function(self, images: Any) -> np.ndarray:
         """Scores before the softmax, a column per class."""
         check_is_fitted(self)
-        torch, starts = _torch(), range(0, len(images), _IMAGES_AT_ONCE)
+        torch, starts = import_torch(), range(0, len(images), _IMAGES_AT_ONCE)
         with torch.no_grad():
             parts = (
                 self.network_(self._tensor(self.pixels_.images(images[start : start + _IMAGES_AT_ONCE])))
@@ -99,8 +100,15 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
         """The label with the largest score."""
         return self.classes_[self.decision_function(images).argmax(axis=1)]
 
+    def _prepare(self, x: Any) -> None:
+        """What a subclass finds in the training images before it trains."""
+
+    def _loss(self, x: Any, target: Any, rows: Any) -> Any:
+        """Of some rows of the training images."""
+        return import_torch().nn.functional.cross_entropy(self.network_(x[rows]), target[rows])
+
     def _tensor(self, pixels: np.ndarray) -> Any:
-        return _torch().from_numpy((pixels[:, None] - self.mean_) / self.spread_)
+        return import_torch().from_numpy((pixels[:, None] - self.mean_) / self.spread_)
 
 
 class FrozenFeatures(TransformerMixin, BaseEstimator):
@@ -121,7 +129,7 @@ class FrozenFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, images: Any, y: object = None) -> FrozenFeatures:
         """Read the weights."""
-        torch = _torch()
+        torch = import_torch()
         if self.weights is None:
             name = "frozen-vgg:frozenfeatures__weights=vgg19.pth"
             raise DDLCNError(f"no weights: give the file of a pretrained VGG, as in {name}")
@@ -137,7 +145,7 @@ class FrozenFeatures(TransformerMixin, BaseEstimator):
     def transform(self, images: Any) -> np.ndarray:
         """One row for each image: the mean of each map."""
         check_is_fitted(self)
-        torch, starts = _torch(), range(0, len(images), 8)
+        torch, starts = import_torch(), range(0, len(images), 8)
         mean, spread = (torch.tensor(value)[:, None, None] for value in (_MEAN, _SPREAD))
         rows = []
         with torch.no_grad():
@@ -172,7 +180,8 @@ def _vgg(nn: Any, state: dict[str, Any]) -> Any:
     return nn.Sequential(*layers).eval()
 
 
-def _torch() -> ModuleType:
+def import_torch() -> ModuleType:
+    """Return the package, or raise an error that says how to install it."""
     try:
         import torch
     except ImportError:

@@ -22,6 +22,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.coding import LLCCoder
+from ddlcn.layers.sift import DenseSIFT
 from ddlcn.linear.svm import LinearSVM
 from ddlcn.presets import get_preset
 from ddlcn_lab.methods.addl import ADDL
@@ -30,17 +31,23 @@ from ddlcn_lab.methods.clustering import ClusteredFilters
 from ddlcn_lab.methods.codebook import CodebookFeatures, MeanPyramid
 from ddlcn_lab.methods.coders import KernelCoder, LaplacianCoder, LassoCoder
 from ddlcn_lab.methods.copar import COPAR
+from ddlcn_lab.methods.dcn import DeepCoding
+from ddlcn_lab.methods.embedding import EmbedCNN
 from ddlcn_lab.methods.fddl import FDDL
+from ddlcn_lab.methods.fisher import FisherVectors
 from ddlcn_lab.methods.hmp import MultipathFeatures
 from ddlcn_lab.methods.inputs import GradientHistograms, Pixels, RandomFaces
 from ddlcn_lab.methods.ksvd import LabelConsistentKSVD
+from ddlcn_lab.methods.nbnn import LocalNBNN
 from ddlcn_lab.methods.networks import FrozenFeatures, SmallCNN
 from ddlcn_lab.methods.pairs import DictionaryPairs
 from ddlcn_lab.methods.pcanet import PCANet
 from ddlcn_lab.methods.probes import NETWORK, BackboneMean, LogisticProbe
+from ddlcn_lab.methods.proximal import ProximalDictionary
 from ddlcn_lab.methods.released import ReleasedChannel, ReleasedClassifier, ReleasedCoder
-from ddlcn_lab.methods.representation import RepresentationClassifier
+from ddlcn_lab.methods.representation import RepresentationClassifier, RowCodes
 from ddlcn_lab.methods.rrc import RobustCoding
+from ddlcn_lab.methods.spm import HistogramPyramid, IntersectionSVM, PyramidHistograms
 from ddlcn_lab.recipes.mnist import MNISTRecipe
 
 
@@ -88,10 +95,6 @@ def _released(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstim
     return ReleasedClassifier("paper", [channel], random_state=seed, n_jobs=n_jobs)
 
 
-def _mnist_recipe(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    return MNISTRecipe(p, q, random_state=seed, n_jobs=n_jobs)
-
-
 def _rows(image_rows: Pixels, classifier: BaseEstimator) -> Callable:
     return lambda p, q, seed, n_jobs: make_pipeline(clone(image_rows), clone(classifier))
 
@@ -110,9 +113,11 @@ def _lcksvd(**weights: Any) -> Callable:
     return _faces(lambda p, q, seed: LabelConsistentKSVD(None if p is None else q, random_state=seed, **weights))
 
 
-def _bases(n_neighbors: int) -> Callable:
-    """Locality-constrained codes over p faces per person, as SRC."""
-    return _faces(lambda p, q, seed: RepresentationClassifier(LLCCoder(n_neighbors), p, seed))
+def _bases(k: int, svm: bool = False) -> Callable:
+    """Locality-constrained codes over p faces per person, as SRC or for a linear SVM."""
+    if svm:
+        return _faces(lambda p, q, seed: make_pipeline(RowCodes(LLCCoder(k), p, seed), LinearSVM(random_state=seed)))
+    return _faces(lambda p, q, seed: RepresentationClassifier(LLCCoder(k), p, seed))
 
 
 def _bayesian(joint: bool) -> Callable:
@@ -127,12 +132,29 @@ def _csdl(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator
 def _codebook(coder: BaseEstimator, pooling: BaseEstimator | None = None) -> Callable:
     def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
         descriptor = clone(get_preset("paper").channels[0].descriptor)
-        features = CodebookFeatures(
-            coder=clone(coder), pooling=pooling, descriptor=descriptor, random_state=seed, n_jobs=n_jobs
-        )
+        features = CodebookFeatures(1024, clone(coder), pooling, descriptor, seed, n_jobs)
         return make_pipeline(features, LinearSVM(random_state=seed, n_jobs=n_jobs))
 
     return make
+
+
+def _spm(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    parts = KernelCoder(n_neighbors=1), HistogramPyramid(), DenseSIFT(16, 8, contrast_threshold=0.05)
+    return make_pipeline(PyramidHistograms(200, *parts, seed, n_jobs), IntersectionSVM(n_jobs=n_jobs))
+
+
+def _fisher(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    sift = DenseSIFT((16, 24, 32), 4, contrast_threshold=0.05)
+    features = FisherVectors(descriptor=sift, random_state=seed, n_jobs=n_jobs)
+    return make_pipeline(features, LinearSVM(C=10.0, random_state=seed, n_jobs=n_jobs))
+
+
+def _local_nbnn(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    return LocalNBNN(descriptor=DenseSIFT((16, 32), 8, contrast_threshold=0.05), random_state=seed, n_jobs=n_jobs)
+
+
+def _dcn(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
+    return make_pipeline(Pixels(), DeepCoding(random_state=seed), LinearSVM(10.0, random_state=seed, n_jobs=n_jobs))
 
 
 def _features(cls: type[BaseEstimator]) -> Callable:
@@ -142,12 +164,11 @@ def _features(cls: type[BaseEstimator]) -> Callable:
     )
 
 
-def _cnn(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    return SmallCNN(random_state=seed)
+def _cnn(cls: type[SmallCNN]) -> Callable:
+    return lambda p, q, seed, n_jobs: cls(random_state=seed)
 
 
 def _frozen(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    """Weights are `frozen-vgg:frozenfeatures__weights=FILE`."""
     return make_pipeline(FrozenFeatures(), StandardScaler(), LinearSVM(C="auto", random_state=seed))
 
 
@@ -160,14 +181,6 @@ def _svm_probe(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEsti
     return make_pipeline(BackboneMean(n_jobs=n_jobs), Normalizer(), svm)
 
 
-def _ddlcn_backbone(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    return DDLCNClassifier(backbone=NETWORK, random_state=seed, n_jobs=n_jobs)
-
-
-def _pcanet(stages: int) -> Callable:
-    return lambda p, q, seed, n_jobs: PCANet(stages, n_jobs=n_jobs)
-
-
 METHODS: dict[str, Method] = {
     "ddlcn": Method("the paper's network, two layers, exact codes", _ddlcn(), leaks=True),
     "ddlcn-1": Method("its first layer alone", _ddlcn(deeper_atoms=()), leaks=True),
@@ -177,7 +190,10 @@ METHODS: dict[str, Method] = {
     ),
     "ddlcn-best": Method("two layers, preset best", _ddlcn("best"), auto=True),
     "ddlcn-released": Method("what the authors' code computes", _released, leaks=True),
-    "mnist-recipe": Method("hard examples, dense patches, elastic copies: for MNIST only", _mnist_recipe),
+    "mnist-recipe": Method(
+        "hard examples, dense patches, elastic copies: for MNIST only",
+        lambda p, q, seed, n_jobs: MNISTRecipe(p, q, random_state=seed, n_jobs=n_jobs),
+    ),
     "llc": Method(
         "LLC with 5 neighbours on class-wise dictionaries", _ddlcn(deeper_atoms=(), coder=LLCCoder(5)), leaks=True
     ),
@@ -187,6 +203,8 @@ METHODS: dict[str, Method] = {
     "kc": Method("kernel codebook of 1024, mean-pooled", _codebook(KernelCoder(), MeanPyramid()), ""),
     "llc-30": Method("LLC with 30 local bases on random faces", _bases(30), "p"),
     "llc-70": Method("LLC with 70 local bases on random faces", _bases(70), "p"),
+    "llc-30-svm": Method("linear SVM on LLC codes over 30 local bases", _bases(30, svm=True), "p"),
+    "llc-70-svm": Method("linear SVM on LLC codes over 70 local bases", _bases(70, svm=True), "p"),
     "src": Method(
         "sparse representation over p faces per person",
         _faces(lambda p, q, seed: RepresentationClassifier(LassoCoder(0.003), p, seed)),
@@ -199,26 +217,39 @@ METHODS: dict[str, Method] = {
     "fddl": Method("Fisher discrimination dictionaries", _faces(lambda p, q, seed: FDDL(q)), "q"),
     "dl-copar": Method("shared and class dictionaries", _faces(lambda p, q, seed: COPAR(q)), "q"),
     "addl": Method("analysis dictionaries and classifier", _faces(lambda p, q, seed: ADDL(q)), "q"),
+    "l0-proximal": Method(
+        "multi-block alternating proximal steps on an ℓ₀ problem",
+        _faces(lambda p, q, seed: ProximalDictionary(q, random_state=seed)),
+        "q",
+    ),
     "dbdl": Method("Bayesian dictionary, then its classifier", _bayesian(joint=False), "q"),
     "jbdc": Method("Bayesian dictionary and classifier together", _bayesian(joint=True), "q"),
     "csdl-src": Method("SRC over q learnt faces per person, on square roots of pixels", _csdl, "q"),
     "dpl": Method("dictionary pairs", _faces(lambda p, q, seed: DictionaryPairs(q, random_state=seed)), "q"),
-    "pcanet-1": Method("principal filters, one stage", _pcanet(1), ""),
-    "pcanet-2": Method("principal filters, two stages", _pcanet(2), ""),
+    "pcanet-1": Method("principal filters, one stage", lambda p, q, seed, n_jobs: PCANet(1, n_jobs=n_jobs), ""),
+    "pcanet-2": Method("principal filters, two stages", lambda p, q, seed, n_jobs: PCANet(2, n_jobs=n_jobs), ""),
     "m-hmp": Method("matching pursuit along two paths", _features(MultipathFeatures), ""),
     "convolutional-clustering": Method("clustered filters, two layers", _features(ClusteredFilters), ""),
-    "cnn": Method("a small CNN trained from scratch (needs torch)", _cnn, ""),
+    "fisher": Method("Fisher vectors of SIFT, linear SVM", _fisher, ""),
+    "local-nbnn": Method("nearest neighbours of SIFT descriptors", _local_nbnn, ""),
+    "spm": Method("pyramid of 200 visual words, histogram-intersection kernel", _spm, ""),
+    "dcn": Method("two layers of local coordinates of pixels", _dcn, ""),
+    "cnn": Method("a small CNN trained from scratch (needs torch)", _cnn(SmallCNN), ""),
+    "embed-cnn": Method("the same with an embedding term (needs torch)", _cnn(EmbedCNN), ""),
     "frozen-vgg": Method("linear SVM on a pretrained VGG's maps (torch, weights)", _frozen, ""),
     "probe-lr": Method("logistic regression on a frozen network's mean (onnxruntime)", _logistic_probe, ""),
     "probe-svm": Method("linear SVM on a frozen network's mean (onnxruntime)", _svm_probe, ""),
-    "ddlcn-backbone": Method("preset best with a frozen network's maps (onnxruntime)", _ddlcn_backbone, ""),
+    "ddlcn-backbone": Method(
+        "preset best with a frozen network's maps (onnxruntime)",
+        lambda p, q, seed, n_jobs: DDLCNClassifier(backbone=NETWORK, random_state=seed, n_jobs=n_jobs),
+        "",
+    ),
     "rrc-l1": Method("robust coding on 300 eigenfaces", _rows(Pixels(54), RobustCoding()), ""),
     "nearest": Method("nearest neighbour on pixels", _rows(Pixels(), KNeighborsClassifier(1)), ""),
     "ridge": Method("ridge regression of labels on pixels", _rows(Pixels(), RidgeClassifier()), ""),
     "svm": Method("linear SVM on pixels", _rows(Pixels(), LinearSVM(C="auto")), ""),
     "hog": Method("linear SVM on gradient histograms", _rows(GradientHistograms(), LinearSVM(C="auto")), ""),
 }
-
 
 FROZEN = ("frozen-vgg", "probe-lr", "probe-svm", "ddlcn-backbone")  # on networks that were trained elsewhere
 

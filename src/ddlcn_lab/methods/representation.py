@@ -3,8 +3,9 @@
     x = code of y over training rows d_j,   label = argmin_c ‖y − Σ_{j of class c} x_j d_j‖₂
 
 With lasso codes this is SRC (Wright, Yang, Ganesh, Sastry, Ma, PAMI 2009). With locality-constrained codes
-over k bases it is our reading of the "LLC (k local bases)" rows of face tables. With lasso codes over a
-dictionary per class it is CSDL-SRC (Liu, Tran, Chin, Li, Liu, Neurocomputing 2016).
+over k bases it is one reading of the "LLC (k local bases)" rows of face tables; the other is a linear SVM on these
+codes (`RowCodes`). With lasso codes over a dictionary per class it is CSDL-SRC (Liu, Tran, Chin, Li, Liu,
+Neurocomputing 2016).
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import MiniBatchKMeans
 
 from ddlcn.errors import DDLCNError
 from ddlcn_lab.methods.classwise import ClasswiseDictionary
 from ddlcn_lab.methods.coders import LassoCoder
 from ddlcn_lab.methods.inputs import unit_rows
-from ddlcn_lab.methods.memory import check_codes
+from ddlcn_lab.methods.memory import check_codes, check_memory
 from ddlcn_lab.methods.scoring import ScoringClassifier, residuals
 
 
@@ -72,6 +75,56 @@ class RepresentationClassifier(ScoringClassifier):
         coder = LassoCoder(penalty=0.003) if self.coder is None else self.coder
         Y = unit_rows(X)
         return -residuals(Y, coder.encode(Y, self.atoms_).dense(len(self.atoms_)), self.atoms_, self.atom_classes_)
+
+
+class RowCodes(TransformerMixin, BaseEstimator):
+    """Rows to their codes over training rows, for a linear classifier.
+
+    Parameters
+    ----------
+    coder : coder
+    per_class : int or None
+        Training rows per class that are bases, drawn by `random_state`; None is all.
+    random_state : int
+    centres : bool
+        Bases are k-means centres of each class, of unit length, instead of training rows.
+
+    Attributes
+    ----------
+    atoms_ : ndarray
+        The bases, class by class.
+
+    Examples
+    --------
+    >>> from ddlcn.layers.coding import LLCCoder
+    >>> RowCodes(LLCCoder(1), 1).fit_transform(np.eye(2), [0, 1])
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+
+    def __init__(self, coder: Any, per_class: int | None = None, random_state: int = 0, centres: bool = False) -> None:
+        self.coder = coder
+        self.per_class = per_class
+        self.random_state = random_state
+        self.centres = centres
+
+    def fit(self, X: Any, y: Any) -> RowCodes:
+        """Choose the bases among rows with labels `y`."""
+        X, targets = unit_rows(np.asarray(X, np.float64)), np.unique(y, return_inverse=True)[1]
+        chosen = draw(targets, self.per_class, self.random_state)
+        check_memory(4 * len(X) * len(chosen), f"codes of {len(X)} samples", "set per_class lower")
+        self.atoms_ = X[chosen]
+        if self.centres:
+            means = [
+                MiniBatchKMeans(int(n), n_init=1, batch_size=4096, random_state=self.random_state).fit(X[targets == c])
+                for c, n in enumerate(np.bincount(targets[chosen]))
+            ]
+            self.atoms_ = unit_rows(np.concatenate([each.cluster_centers_ for each in means]))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Dense codes of rows, a column per base."""
+        return self.coder.encode(unit_rows(np.asarray(X, np.float64)), self.atoms_).dense(len(self.atoms_))
 
 
 def draw(targets: np.ndarray, per_class: int | None, seed: int) -> np.ndarray:

@@ -19,11 +19,14 @@ from ddlcn_lab.methods.networks import FrozenFeatures, SmallCNN
 from ddlcn_lab.methods.pairs import DictionaryPairs
 from ddlcn_lab.methods.pcanet import PCANet
 from ddlcn_lab.methods.probes import BackboneMean, LogisticProbe
+from ddlcn_lab.methods.proximal import ProximalDictionary
 from ddlcn_lab.methods.representation import RepresentationClassifier
 from ddlcn_lab.methods.rrc import RobustCoding
+from ddlcn_lab.methods.spm import IntersectionSVM
 
 LEARNT = [FDDL(3), COPAR(3, 2), ADDL(3), BayesianDictionary(False, 3, 3, sweeps=4), LabelConsistentKSVD(3, 3)]
-OTHERS = [RobustCoding(passes=1), RepresentationClassifier(), DictionaryPairs(2), LogisticProbe()]
+LEARNT.append(ProximalDictionary(3, passes=3))
+OTHERS = [RobustCoding(passes=1), RepresentationClassifier(), DictionaryPairs(2), LogisticProbe(), IntersectionSVM()]
 
 
 @parametrize_with_checks([*LEARNT, *OTHERS, BayesianDictionary(True, 3, 3, sweeps=4)])
