@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.utils import Tags
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ddlcn import learning, training_data
 from ddlcn.assessment import AssessmentMixin
-from ddlcn.channel import Channel, nested_params, with_nested_params
-from ddlcn.description import fitted_html, fitted_repr
+from ddlcn.channel import Channel
 from ddlcn.descriptors.backbone import maps_reused
+from ddlcn.estimator import ImageEstimator
 from ddlcn.evidence import Evidence, explain
 from ddlcn.execution import session
 from ddlcn.images import as_images, value_range
@@ -28,7 +27,7 @@ from ddlcn.presets import settings_of
 from ddlcn.selection import Selection
 
 
-class DDLCNClassifier(AssessmentMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class DDLCNClassifier(AssessmentMixin, ImageEstimator):
     """Deep Micro-Dictionary Learning and Coding Network, for images of any kind and size.
 
     Parameters
@@ -132,34 +131,6 @@ class DDLCNClassifier(AssessmentMixin, ClassifierMixin, TransformerMixin, BaseEs
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        tags, rows_are_images = super().__sklearn_tags__(), self.image_shape is not None
-        tags.input_tags.two_d_array = rows_are_images
-        tags.input_tags.three_d_array = tags.input_tags.string = not rows_are_images
-        tags.transformer_tags.preserves_dtype, tags.classifier_tags.poor_score = [], True  # points are no images
-        return tags
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with `deep`, also those of given channels, as in `sift__coder__beta`."""
-        return super().get_params(deep=False) | (nested_params(self.channels) if deep else {})
-
-    def set_params(self, **params: Any) -> DDLCNClassifier:
-        """Set parameters, also those of given channels."""
-        super().set_params(**{key: value for key, value in params.items() if "__" not in key})
-        nested = {key: value for key, value in params.items() if "__" in key}
-        self.channels = with_nested_params(self.channels, nested) if nested else self.channels
-        return self
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return fitted_repr(self) if hasattr(self, "training_record_") else super().__repr__(N_CHAR_MAX)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """What a notebook shows: facts about a fitted model, then scikit-learn's view of the parameters."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if hasattr(self, "training_record_") and "text/html" in bundle:
-            bundle["text/html"] = fitted_html(self) + bundle["text/html"]
-        return bundle
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> DDLCNClassifier:
         """Learn from images.
 
@@ -190,16 +161,15 @@ class DDLCNClassifier(AssessmentMixin, ClassifierMixin, TransformerMixin, BaseEs
             rows = learning.encoded(encoder, images, run)
             encoder, rows = learning.weighted(encoder, rows, choose, run)
             policy, rows, groups = learning.augmented(settings.augmentation, encoder, images, rows, choose, run)
-            features = data.rows(rows, groups, choose.unseen)
-            svm = training_data.train(self._svm(settings.C, seed), features, run)
+            features = data.rows(rows, groups, unseen)
+            svm, calibration = training_data.train(self._svm(settings.C, seed), features, encoder, run)
         choose.record_C(svm.C_, svm.selection_)
         kept = {key: value for key, value in vars(self).items() if not key.endswith("_in_")}
         self.__dict__ = kept | {key: value for key, value in vars(checked).items() if key.endswith("_in_")}
         self.encoder_, self.svm_, self.classes_, self.selection_ = encoder, svm, classes, choose.record
-        self.calibration_ = training_data.calibration(encoder, svm, features) if unseen.any() else None
+        self.calibration_, self.training_record_ = calibration, training_data.record(data.labels)
         self.held_out_: HeldOut | None = svm.held_out_._replace(rows=data.order[svm.held_out_.rows])
         self.augmentation_, self.n_train_, self.timings_ = policy, len(y), dict(run.timings)
-        self.training_record_ = training_data.record(data.labels)
         return self
 
     def _svm(self, C: float | str, seed: int) -> LinearSVM:
@@ -223,12 +193,10 @@ class DDLCNClassifier(AssessmentMixin, ClassifierMixin, TransformerMixin, BaseEs
         data = training_data.check_addition(self, X, y)
         with session(self.work_folder, self.n_jobs, self.verbose) as run:
             rows = training_data.joined(self, data, run)
-            svm = training_data.train(self._svm(self.svm_.C_, seed=0), rows, run)
+            svm, calibration = training_data.train(self._svm(self.svm_.C_, seed=0), rows, self.encoder_, run)
         self.encoder_ = self.encoder_.renumbered(np.searchsorted(svm.classes_, self.classes_))
         self.svm_, self.classes_, self.timings_ = svm, svm.classes_, dict(run.timings)
-        self.calibration_ = training_data.calibration(self.encoder_, svm, rows)
-        self.held_out_ = None
-        self.n_train_ += len(data.labels)
+        self.calibration_, self.held_out_, self.n_train_ = calibration, None, self.n_train_ + len(data.labels)
         self.training_record_ = training_data.record(data.labels, self.training_record_)
         return self
 

@@ -3,18 +3,15 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ddlcn.errors import listed
 from ddlcn.intervals import wilson_interval
 
-if TYPE_CHECKING:
-    import ddlcn
-
 _CLASSES_SHOWN = 20
 
 
-def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
+def describe(model: Any) -> dict[str, Any]:
     """Return what a fitted model is, in JSON's types.
 
     Parameters
@@ -43,7 +40,7 @@ def describe(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
     }
 
 
-def describe_training(model: "ddlcn.DDLCNClassifier") -> dict[str, Any]:
+def describe_training(model: Any) -> dict[str, Any]:
     """Return when and on what a model was trained, in JSON's types; None where its file does not tell.
 
     Parameters
@@ -90,14 +87,14 @@ def card(description: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def fitted_repr(model: "ddlcn.DDLCNClassifier") -> str:
+def fitted_repr(model: Any) -> str:
     """Return one line about a fitted model."""
     channels = ", ".join(channel.name for channel in model.encoder_.channels)
     classes = f"{len(model.classes_):,} classes ({listed(model.classes_, 5)})"
     return f"{type(model).__name__} fitted on {model.n_train_:,} images of {classes}, channels {channels}"
 
 
-def fitted_html(model: "ddlcn.DDLCNClassifier") -> str:
+def fitted_html(model: Any) -> str:
     """Return what a notebook shows of a fitted model."""
     described = describe(model) | describe_training(model)
     rows = [(name, lines) for name, lines in card(described).items() if name != "test" or described["test"]]

@@ -39,8 +39,8 @@ class Selection:
     seed : int
         Draws the sample and its folds, which are the same for all comparisons.
     unseen : array of bool, optional
-        The images that no dictionary is learnt from: only these are held out where dictionaries encode them. All
-        others may be if there are none.
+        The images that no dictionary is learnt from: only these are held out where dictionaries encode them, if there
+        are any.
     n_jobs : int or None
         Threads.
 
@@ -62,7 +62,7 @@ class Selection:
 
     def __init__(self, y: np.ndarray, seed: int, unseen: np.ndarray | None = None, n_jobs: int | None = None) -> None:
         self.y, self.seed, self.n_jobs = y, seed, n_jobs
-        self.unseen = unseen if unseen is not None and unseen.any() else np.ones(len(y), np.bool_)
+        self.unseen = np.ones(len(y), np.bool_) if unseen is None else unseen
         self.sample = _sample(y, seed)
         self.record: list[dict[str, Any]] = []
 

@@ -35,7 +35,7 @@ class TrainingRows(NamedTuple):
     labels: np.ndarray
     weights: np.ndarray
     groups: np.ndarray  # an image and its augmented copies
-    unseen: np.ndarray  # rows that may be held out: no dictionary is learnt from their images
+    unseen: np.ndarray  # whether no dictionary is learnt from the image
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ def reshaped(matrix: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
         raise DDLCNError(f"{what}: give (height, width) whose product is that") from None
 
 
-def train(svm: LinearSVM, rows: TrainingRows, run: Any) -> LinearSVM:
-    """Train an SVM, and keep its rows in the work folder, if there is one."""
+def train(svm: LinearSVM, rows: TrainingRows, encoder: ImageEncoder, run: Any) -> tuple[LinearSVM, Conformal | None]:
+    """Train an SVM and calibrate it; and keep its rows in the work folder, if there is one."""
     with run.time("svm"):
         svm.fit(*rows)
     name, features = _name(svm), rows.features
@@ -149,13 +149,13 @@ def train(svm: LinearSVM, rows: TrainingRows, run: Any) -> LinearSVM:
     targets = np.searchsorted(svm.classes_, rows.labels)
     facts = {"targets": targets, "weights": rows.weights, "groups": rows.groups, "unseen": rows.unseen}
     run.save(name, facts | {"parts": np.array([len(starts)])})
-    return svm
+    return svm, _calibration(encoder, svm, rows)
 
 
-def calibration(encoder: ImageEncoder, svm: LinearSVM, rows: TrainingRows) -> Conformal | None:
-    """Return what is usual for the images that an SVM held out; None if there are none."""
+def _calibration(encoder: ImageEncoder, svm: LinearSVM, rows: TrainingRows) -> Conformal | None:
+    """What is usual for the images that an SVM held out; None if there are none, or they taught dictionaries."""
     numbers, scores = svm.held_out_
-    if not len(numbers):
+    if not (len(numbers) and rows.unseen[numbers].all()):
         return None
     y = np.searchsorted(svm.classes_, rows.labels[numbers])
     return Conformal.from_held_out(svm.log_probabilities(scores), y, activity(encoder, rows.features[numbers]))

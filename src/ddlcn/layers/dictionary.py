@@ -156,7 +156,7 @@ class DictionaryLearning(Part):
         atoms_per_class: int | str = "auto",
         deeper_atoms: tuple[int, ...] = (64,),
         l1_radius: float = 0.35,
-        max_descriptors: int = 20_000,
+        max_descriptors: int = 10_000,
         n_components: int | None = None,
     ) -> None:
         self.images_per_class = images_per_class
@@ -182,17 +182,7 @@ class DictionaryLearning(Part):
         return clone(self).set_params(atoms_per_class=q)
 
     def n_images(self, available: int) -> int:
-        """Return the number of images that teach the dictionary of a class.
-
-        Parameters
-        ----------
-        available : int
-            Training images of the class.
-
-        Returns
-        -------
-        int
-        """
+        """Return how many of the images of a class teach its dictionary."""
         if isinstance(self.images_per_class, str):
             assert not isinstance(self.atoms_per_class, str)  # resolved
             return min(max(1, round(available * _TEACHING)), max(_LEAST_AUTO, self.atoms_per_class))

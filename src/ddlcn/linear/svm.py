@@ -117,7 +117,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             For each row, the number of the row that it is an augmented copy of; its own number for originals. Copies
             are not held out, and do not train where their original is held out.
         unseen : array of bool, optional
-            Rows that may be held out, because the features were learnt without them; all by default.
+            Rows that the features were learnt without. Only these are held out, if there are any.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         classes, targets = np.unique(y, return_inverse=True)
         weights = self._weights(sample_weight, y)
         groups = _checked_groups(groups, targets)
-        may_be_held_out = np.ones(len(y), np.bool_) if unseen is None else np.asarray(unseen, np.bool_)
+        unseen = np.ones(len(y), np.bool_) if unseen is None else np.asarray(unseen, np.bool_)
         trained = classes[np.unique(targets[weights > 0])].tolist()
         if not trained:
             raise DDLCNError("all sample weights are zero: give some rows a weight above zero")
@@ -146,7 +146,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         with one_blas_thread():
             problem = make(rows)
             own = groups if len(rows) == len(every) else every[: len(rows)]
-            C, scale, selection, held_out = self._choose(problem, own, may_be_held_out[rows])
+            C, scale, selection, held_out = self._choose(problem, own, unseen[rows])
             if len(rows) < len(every):
                 problem = make(every)
             coef, intercept, gaps = problem.solve(C, self.tol)

@@ -86,11 +86,12 @@ def split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fold of each row, −1 if it always trains; and the numbers of the rows to be held out, 1,000 at most.
 
-    `unseen` rows, all by default, are those that may be held out: the features were learnt without them.
+    Only `unseen` rows are held out, those that the features were learnt without; any row if there are none.
     """
     originals = np.flatnonzero((groups == np.arange(len(y))) & (weights > 0))
     own = folds(y[originals], seed)
-    candidates = np.flatnonzero((own >= 0) & (True if unseen is None else unseen[originals]))
+    allowed = (own >= 0) & (True if unseen is None else unseen[originals])
+    candidates = np.flatnonzero(allowed if allowed.any() else own >= 0)
     chosen = candidates[draw(y[originals][candidates], MOST_HELD_OUT, seed)]
     found, held_out = np.full(len(y), -1), originals[chosen]
     found[held_out] = own[chosen]
@@ -159,7 +160,7 @@ def held_out_log_likelihood(
     sample_weight : array of shape (n_rows,), optional
         Rows of weight 0 neither train nor are held out.
     unseen : array of bool, optional
-        Rows that may be held out, because the features were learnt without them; all by default.
+        Rows that the features were learnt without. Only these are held out, if there are any.
     n_jobs : int or None
         Threads; the result does not depend on it.
 
