@@ -53,13 +53,13 @@ def test_held_out_log_likelihood(n_classes):
     assert len(held_out_log_likelihood(np.eye(4), np.arange(4), 1.0, 0)) == 0  # single images
 
 
-@pytest.mark.parametrize("fold", [0, 1, 2])
-def test_gram_matrix_per_fold(fold):
-    """The images of a fold are judged by its own Gram matrix: here the only one that does not know the classes."""
-    y = np.repeat(np.arange(3), 12)
-    rows = np.random.default_rng(0).normal(size=(36, 20))
-    noise, known = (rows @ rows.T).astype(np.float32), np.equal.outer(y, y).astype(np.float32)
-    found = held_out_log_likelihood([noise if n == fold else known for n in range(3)], y, 10.0, seed=0)
-    own = folds(y, 0) == fold
-    assert found[own].mean() < found[~own].mean() - 0.1
-    assert_allclose(found[~own], found[~own][0], atol=0.02)
+def test_only_unseen_rows_are_held_out():
+    """Copies of unseen rows follow them; without any unseen row, all are held out."""
+    y, groups = np.tile(np.repeat(np.arange(3), 4), 2), np.tile(np.arange(12), 2)
+    unseen = np.arange(24) % 4 == 1
+    fold_of, held_out = split(y, groups, np.ones(24), 0, unseen)
+    assert_array_equal(held_out, [1, 5, 9])
+    assert_array_equal(np.flatnonzero(fold_of >= 0), [1, 5, 9, 13, 17, 21])
+    assert len(split(y, groups, np.ones(24), 0, np.zeros(24, bool))[1]) == 12
+    rows = np.random.default_rng(0).normal(size=(24, 20))
+    assert len(held_out_log_likelihood(rows @ rows.T, y, 1.0, 0, groups, unseen=unseen)) == 3
