@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ddlcn.linear.calibration import calibrate, score_per_class
 from ddlcn.linear.gram import gram_matrix
 from ddlcn.linear.svm import LinearSVM
-from ddlcn.linear.validation import draw, folds, held_out_log_likelihood
+from ddlcn.linear.validation import draw, folds, held_out_log_likelihood, split
 from tests.linear.problems import TALL, noisy
 
 
