@@ -20,10 +20,9 @@ from ddlcn.linear.validation import held_out_log_likelihood
 from ddlcn.preprocessing.augmentation import Augmentation, copies
 
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
-POLICIES = ("none", "affine", "flip")  # of augmentation, the default first
+POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
 _FEWEST, _MOST = 300, 1000  # images that candidates are compared on: a tenth of all, within these
 _PER_CLASS = 30
-_COPIES = 300  # augmented copies that a policy is compared with, but at least one per image
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
 
 Encode = Callable[[np.ndarray, tuple[Augmentation, ...]], csr_array]  # rows of copies of training images
@@ -153,9 +152,7 @@ class Selection:
             if policy == "none":
                 return self._log_likelihoods([rows])
             images, augmentations = copies(policy, self.y)
-            n_images = len(self.y)
-            per_image = min(len(images) // n_images, max(1, _COPIES // len(self.sample)))
-            some = np.ravel([n * n_images + self.sample for n in range(per_image)])
+            some = self.sample  # the first copies are one of each image
             theirs = encode(images[some], tuple(augmentations[copy] for copy in some))
             encoded[policy] = some, theirs
             return self._log_likelihoods([rows, theirs])

@@ -13,7 +13,7 @@ from scipy.ndimage import affine_transform, gaussian_filter, map_coordinates
 
 from ddlcn.errors import DDLCNError
 
-_COPIES = 2000  # each image gets as many copies as lead to this number, but at least one, at most eight
+_COPIES = 1000  # each image gets as many copies as lead to this number, but at least one, at most eight
 _MOST_PER_IMAGE = 8
 _ELASTIC_FIELDS = 1000
 _ELASTIC_SMOOTHNESS = 0.12  # standard deviation of the Gaussian, in shorter sides of the image
