@@ -1,0 +1,136 @@
+"""Make the pictures of the README from the real program: python docs/_ext/screenshots.py
+
+Leaves are drawn by examples/plot_colour_photographs.py, so the pictures may be redistributed. It needs Chromium, the
+extra `serve` and selenium, and takes some minutes.
+"""
+
+import io
+import os
+import pty
+import runpy
+import shlex
+import struct
+import subprocess
+import sys
+import termios
+import time
+from contextlib import chdir, contextmanager
+from fcntl import ioctl
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.text import Text
+from selenium import webdriver
+
+ROOT = Path(__file__).parents[2]
+FIGURES = ROOT / "docs" / "figures"
+LARGEST = 150_000  # bytes
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+PAPER = """<body style="margin:0;background:#1d1f21"><pre style="color:#d8d8d8;padding:20px 26px;margin:0;
+display:inline-block;font:15px/1.35 'DejaVu Sans Mono',monospace">{code}</pre>"""
+SHOWN = "return document.querySelector('#map').naturalWidth > 0 && document.querySelector('#photo').naturalWidth > 0"
+
+
+def save(picture, name):
+    """Write a picture of few enough colours to be small."""
+    for colors in (256, 128, 64, 32):
+        data = io.BytesIO()
+        flat = picture.convert("RGB").quantize(colors, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        flat.save(data, "PNG", optimize=True)
+        if data.tell() < LARGEST:
+            break
+    (FIGURES / name).write_bytes(data.getvalue())
+    print(f"{name}: {picture.width} × {picture.height}, {data.tell() / 1000:.0f} kB, {colors} colours")
+
+
+def photographed(browser, name, width, height, top=0):
+    """Save what a browser shows in so many pixels."""
+    browser.set_window_size(width, height + top)
+    time.sleep(1)
+    shot = Image.open(io.BytesIO(browser.get_screenshot_as_png()))
+    save(shot.crop((0, top, min(width, shot.width), min(height + top, shot.height))), name)
+
+
+def on_terminal(command):
+    """What a command prints on a terminal of 80 columns, with colours."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    words = [sys.executable, "-m", *shlex.split(command)]
+    env = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
+    with subprocess.Popen(words, stdout=theirs, stderr=subprocess.DEVNULL, env=env) as process:
+        os.close(theirs)
+        printed = b""
+        while True:
+            try:
+                printed += os.read(ours, 1 << 16)
+            except OSError:  # the end, on Linux
+                break
+    os.close(ours)
+    assert process.returncode == 0, command
+    return f"\x1b[1m$ {command}\x1b[0m\n{printed.decode().replace(chr(13), '')}"
+
+
+def terminal(browser, name, *commands):
+    """A picture of commands and what they print."""
+    console = Console(record=True, width=84, file=io.StringIO())
+    console.print(Text.from_ansi("\n".join(map(on_terminal, commands))), soft_wrap=True)
+    page = Path(name).with_suffix(".html")
+    page.write_text(console.export_html(inline_styles=True, code_format=PAPER), "utf-8")
+    browser.get(page.absolute().as_uri())
+    size = browser.execute_script("const r = document.querySelector('pre').getBoundingClientRect(); return [r.width, r.height]")
+    photographed(browser, name, *map(round, size))
+
+
+@contextmanager
+def served(model, port=8765):
+    """The address of a running server."""
+    with subprocess.Popen([sys.executable, "-m", "ddlcn", "serve", model, "--port", str(port)]) as process:
+        time.sleep(8)
+        try:
+            yield f"http://127.0.0.1:{port}/"
+        finally:
+            process.terminate()
+
+
+def main():
+    """Draw leaves, train, test, explain and serve; and keep what a user would see."""
+    example = runpy.run_path(str(ROOT / "examples" / "plot_colour_photographs.py"))
+    rng = np.random.default_rng(1)
+    for kind in example["LEAVES"]:
+        for folder, n in (("leaves", 40), ("new", 2)):
+            place = Path(folder, kind if folder == "leaves" else "")
+            place.mkdir(parents=True, exist_ok=True)
+            for number in range(n):
+                name = f"{number:02}.jpg" if folder == "leaves" else f"{kind}-{number}.jpg"
+                example["draw"](kind, rng, 192).save(place / name, quality=92)
+    options = webdriver.ChromeOptions()
+    for flag in FLAGS:
+        options.add_argument(flag)
+    browser = webdriver.Chrome(options=options)
+    try:
+        train = "ddlcn train leaves -o leaves.ddlcn --train-per-class 15 --report report"
+        terminal(browser, "tour-train.png", train)
+        terminal(browser, "tour-predict.png", "ddlcn predict leaves.ddlcn new --top 2")
+        on_terminal("ddlcn explain leaves.ddlcn new/maple-0.jpg -o why.png")
+        with Image.open("why.png") as why:
+            save(why.resize((1280, round(why.height * 1280 / why.width)), Image.Resampling.LANCZOS), "leaf.png")
+        browser.get(Path("report", "index.html").absolute().as_uri())
+        photographed(browser, "tour-report.png", 1280, 900)
+        with served("leaves.ddlcn") as address:
+            browser.get(address)
+            browser.set_window_size(1280, 900)
+            files = [str(Path("new", f"{kind}-0.jpg").absolute()) for kind in ("maple", "oak", "birch", "ivy")]
+            browser.find_element("id", "files").send_keys("\n".join(files))
+            while not browser.execute_script(SHOWN):
+                time.sleep(0.5)
+            photographed(browser, "tour-page.png", 1280, 860)
+    finally:
+        browser.quit()
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as home, chdir(home):
+        main()
