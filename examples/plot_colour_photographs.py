@@ -64,7 +64,7 @@ def draw(kind, rng, size):
         for sign in (-1, 1):
             reach = 0.8 * np.interp(side, angle, radius)
             pen.line(place(np.array([np.pi, sign * side]), [0.1, reach]), fill=vein, width=3)
-    light = np.linspace(*rng.uniform(0.4, 1.2, 2), size)[:, None, None]
+    light = np.linspace(*rng.uniform(0.6, 1.25, 2), size)[:, None, None]
     pixels = np.asarray(picture.resize((size, size), Image.Resampling.LANCZOS)) * light
     return Image.fromarray((pixels + rng.normal(0, 8, pixels.shape)).clip(0, 255).astype(np.uint8))
 

@@ -35,23 +35,27 @@ SHOWN = "return document.querySelector('#map').naturalWidth > 0 && document.quer
 
 
 def save(picture, name):
-    """Write a picture of few enough colours to be small."""
-    for colors in (256, 128, 64, 32):
+    """Write a picture: as PNG of 256 colours, or a JPEG of the best quality that is small enough."""
+    picture, data = picture.convert("RGB"), io.BytesIO()
+    if name.endswith(".png"):
+        picture.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(data, "PNG", optimize=True)
+    for quality in range(90, 50, -5) if name.endswith(".jpg") else ():
         data = io.BytesIO()
-        flat = picture.convert("RGB").quantize(colors, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        flat.save(data, "PNG", optimize=True)
+        picture.save(data, "JPEG", quality=quality, optimize=True, subsampling=0)
         if data.tell() < LARGEST:
             break
+    assert data.tell() < LARGEST, name
     (FIGURES / name).write_bytes(data.getvalue())
-    print(f"{name}: {picture.width} × {picture.height}, {data.tell() / 1000:.0f} kB, {colors} colours")
+    print(f"{name}: {picture.width} × {picture.height}, {data.tell() / 1000:.0f} kB")
 
 
 def photographed(browser, name, width, height, top=0):
     """Save what a browser shows in so many pixels."""
-    browser.set_window_size(width, height + top)
+    size = {"width": width, "height": height + top, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     time.sleep(1)
     shot = Image.open(io.BytesIO(browser.get_screenshot_as_png()))
-    save(shot.crop((0, top, min(width, shot.width), min(height + top, shot.height))), name)
+    save(shot.crop((0, top, width, height + top)), name)
 
 
 def on_terminal(command):
@@ -75,13 +79,13 @@ def on_terminal(command):
 
 def terminal(browser, name, *commands):
     """A picture of commands and what they print."""
-    console = Console(record=True, width=84, file=io.StringIO())
-    console.print(Text.from_ansi("\n".join(map(on_terminal, commands))), soft_wrap=True)
+    console = Console(record=True, width=80, file=io.StringIO())
+    console.print(Text.from_ansi("\n".join(map(on_terminal, commands))))
     page = Path(name).with_suffix(".html")
     page.write_text(console.export_html(inline_styles=True, code_format=PAPER), "utf-8")
     browser.get(page.absolute().as_uri())
-    size = browser.execute_script("const r = document.querySelector('pre').getBoundingClientRect(); return [r.width, r.height]")
-    photographed(browser, name, *map(round, size))
+    box = browser.find_element("tag name", "pre").size
+    photographed(browser, name, box["width"], box["height"])
 
 
 @contextmanager
@@ -100,23 +104,23 @@ def main():
     example = runpy.run_path(str(ROOT / "examples" / "plot_colour_photographs.py"))
     rng = np.random.default_rng(1)
     for kind in example["LEAVES"]:
-        for folder, n in (("leaves", 40), ("new", 2)):
+        for folder, n in (("leaves", 30), ("new", 2)):
             place = Path(folder, kind if folder == "leaves" else "")
             place.mkdir(parents=True, exist_ok=True)
             for number in range(n):
                 name = f"{number:02}.jpg" if folder == "leaves" else f"{kind}-{number}.jpg"
-                example["draw"](kind, rng, 192).save(place / name, quality=92)
+                example["draw"](kind, rng, 160).save(place / name, quality=92)
     options = webdriver.ChromeOptions()
     for flag in FLAGS:
         options.add_argument(flag)
     browser = webdriver.Chrome(options=options)
     try:
-        train = "ddlcn train leaves -o leaves.ddlcn --train-per-class 15 --report report"
+        train = "ddlcn train leaves -o leaves.ddlcn --train-per-class 10 --report report"
         terminal(browser, "tour-train.png", train)
         terminal(browser, "tour-predict.png", "ddlcn predict leaves.ddlcn new --top 2")
         on_terminal("ddlcn explain leaves.ddlcn new/maple-0.jpg -o why.png")
         with Image.open("why.png") as why:
-            save(why.resize((1280, round(why.height * 1280 / why.width)), Image.Resampling.LANCZOS), "leaf.png")
+            save(why.resize((1280, round(why.height * 1280 / why.width)), Image.Resampling.LANCZOS), "leaf.jpg")
         browser.get(Path("report", "index.html").absolute().as_uri())
         photographed(browser, "tour-report.png", 1280, 900)
         with served("leaves.ddlcn") as address:
@@ -126,7 +130,8 @@ def main():
             browser.find_element("id", "files").send_keys("\n".join(files))
             while not browser.execute_script(SHOWN):
                 time.sleep(0.5)
-            photographed(browser, "tour-page.png", 1280, 860)
+            start = browser.find_element("id", "images").location["y"] - 40
+            photographed(browser, "tour-page.jpg", 1280, 900, start)
     finally:
         browser.quit()
 
