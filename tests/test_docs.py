@@ -2,17 +2,23 @@
 
 import ast
 import inspect
+import json
 import re
 from functools import reduce
 from importlib import import_module
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import ddlcn
+from ddlcn.cli import main
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "gallery"} & set(page.parts))
+CSV_COLUMNS = re.findall(r"^\| (`.+?) \|", (DOCS / "guide" / "data-checks.md").read_text("utf-8"), re.M)
+CSV_COLUMNS = re.findall(r"`(\w+)`", " ".join(CSV_COLUMNS))
 ROWS = re.findall(
     r"^\| (.+?) \|.*\| `(ddlcn\.[\w.]+)` \| `(tests/[\w/.]+)` \|$", (DOCS / "paper-map.md").read_text("utf-8"), re.M
 )
@@ -116,3 +122,79 @@ def test_readme_has_the_signature_of_the_constructor():
         for call in re.findall(r"DDLCNClassifier\(([^()]*)\)", page.read_text("utf-8")):
             given = set(re.findall(r"(\w+)=", call))
             assert given <= known, f"{page.name}: {given - known}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Noise of two kinds in folders, one image of it twice and one broken, and a model of it."""
+    home, rng = tmp_path_factory.mktemp("json"), np.random.default_rng(0)
+    for kind in ("fine", "coarse"):
+        (home / "data" / kind).mkdir(parents=True)
+        for number in range(8):
+            pixels = rng.integers(0, 255, (24, 24) if kind == "fine" else (6, 6), np.uint8)
+            Image.fromarray(pixels).resize((24, 24), 0).save(home / "data" / kind / f"{number}.png")
+    for name, content in (("twice.png", (home / "data" / "fine" / "0.png").read_bytes()), ("broken.png", b"")):
+        (home / "data" / "fine" / name).write_bytes(content)
+    return home
+
+
+QUICK = "--preset paper --atoms-per-class 2 --jobs 1"
+JSON_OF = {
+    "train, demo, evaluate, extend": f"train data -o model.ddlcn --train-per-class 4 {QUICK}",
+    "cross-validate": f"cross-validate data --folds 2 {QUICK}",
+    "check": "check data --folds 2",
+    "predict": "predict model.ddlcn data",
+    "explain": "explain model.ddlcn data/fine/0.png -o why.png",
+    "atoms": "atoms model.ddlcn -o atoms.png",
+    "info": "info model.ddlcn",
+    "bench and bench-report": "bench-report run",
+}
+
+
+def documented(section):
+    """The tables of a section of the page about JSON: for each, the content of its keys."""
+    text = (DOCS / "guide" / "json.md").read_text("utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    tables = re.findall(r"(?<=\|---\|---\|---\|\n)(?:\|.*\n)+", text)
+    lines = [[line.strip("| ").split(" | ") for line in table.splitlines()] for table in tables]
+    return [{key: row[-1] for row in rows for key in re.findall(r"`(\w+)`", row[0])} for rows in lines]
+
+
+def run_json(command, capsys):
+    """What a command prints."""
+    with pytest.raises(SystemExit) as end:
+        main([*command.split(), "--json", *([] if "bench" in command else ["-q"] * ("info" not in command))])
+    assert not end.value.code
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("section", JSON_OF)
+def test_json_page_names_all_keys(section, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    if not (folder / "model.ddlcn").exists() and section != "train, demo, evaluate, extend":
+        run_json(JSON_OF["train, demo, evaluate, extend"], capsys)
+    if section.startswith("bench"):
+        with pytest.raises(SystemExit):
+            main("bench folder:data --out run --methods svm --pq 1-1 --t 4 --splits 1 -q".split())
+        capsys.readouterr()
+        rows, printed = documented(section)
+        assert set(json.loads((folder / "run" / "rows.jsonl").read_text("utf-8"))) == set(rows)
+        assert set(json.loads((folder / "run" / "manifest.json").read_text("utf-8"))) == {
+            "format",
+            "version",
+            "grid",
+            "classes",
+            "images",
+        }
+    else:
+        printed, *more = documented(section)
+    found = run_json(JSON_OF[section], capsys)
+    assert set(found) == set(printed)
+    general = documented("train, demo, evaluate, extend")[0]
+    for key, value in found.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            where = more[0] if key == "predictions" else re.findall(r"`(\w+)`", f"{printed[key]} {general.get(key, '')}")
+            where = CSV_COLUMNS if (section, key) == ("check", "images") else where
+            assert set(value[0]) <= set(where), key
+    if section == "predict":
+        wanted = f"{JSON_OF[section]} --top 2 --probabilities --sort-into sorted"
+        assert set(run_json(wanted, capsys)["predictions"][0]) == set(more[0])

@@ -1,4 +1,4 @@
-"""Make the pictures of the README from the real program: python docs/_ext/screenshots.py
+"""Make the pictures of the README and the guide by the real program: python docs/_ext/screenshots.py
 
 Leaves are drawn by examples/plot_colour_photographs.py, so the pictures may be redistributed. It needs Chromium, the
 extra `serve` and selenium, and takes some minutes.
@@ -101,6 +101,8 @@ def served(model, port=8765):
 
 def main():
     """Draw leaves, train, test, explain and serve; and keep what a user would see."""
+    runpy.run_path(str(ROOT / "examples" / "plot_look_inside.py"))
+    save(Image.open("look-inside-why.png"), "explanation.png")
     example = runpy.run_path(str(ROOT / "examples" / "plot_colour_photographs.py"))
     rng = np.random.default_rng(1)
     for kind in example["LEAVES"]:
@@ -118,7 +120,7 @@ def main():
         train = "ddlcn train leaves -o leaves.ddlcn --train-per-class 10 --report report"
         terminal(browser, "tour-train.png", train)
         terminal(browser, "tour-predict.png", "ddlcn predict leaves.ddlcn new --top 2")
-        on_terminal("ddlcn explain leaves.ddlcn new/maple-0.jpg -o why.png")
+        on_terminal("ddlcn explain leaves.ddlcn new/ivy-0.jpg -o why.png")
         with Image.open("why.png") as why:
             save(why.resize((1280, round(why.height * 1280 / why.width)), Image.Resampling.LANCZOS), "leaf.jpg")
         browser.get(Path("report", "index.html").absolute().as_uri())
