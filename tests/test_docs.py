@@ -124,6 +124,17 @@ def test_readme_has_the_signature_of_the_constructor():
             assert given <= known, f"{page.name}: {given - known}"
 
 
+@pytest.mark.parametrize("picture", sorted((DOCS / "figures").iterdir()), ids=lambda picture: picture.name)
+def test_pictures_are_used_and_small(picture):
+    pages = "".join(page.read_text("utf-8") for page in [ROOT / "README.md", *PAGES])
+    assert f"figures/{picture.name}" in pages
+    assert picture.stat().st_size < 150_000
+
+
+def test_citation_has_the_version_of_the_package():
+    assert f"version: {ddlcn.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Noise of two kinds in folders, one image of it twice and one broken, and a model of it."""
