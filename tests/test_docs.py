@@ -17,8 +17,6 @@ from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "gallery"} & set(page.parts))
-CSV_COLUMNS = re.findall(r"^\| (`.+?) \|", (DOCS / "guide" / "data-checks.md").read_text("utf-8"), re.M)
-CSV_COLUMNS = re.findall(r"`(\w+)`", " ".join(CSV_COLUMNS))
 ROWS = re.findall(
     r"^\| (.+?) \|.*\| `(ddlcn\.[\w.]+)` \| `(tests/[\w/.]+)` \|$", (DOCS / "paper-map.md").read_text("utf-8"), re.M
 )
@@ -135,6 +133,19 @@ def test_citation_has_the_version_of_the_package():
     assert f"version: {ddlcn.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
+QUICK = "--preset paper --atoms-per-class 2 --jobs 1 -q --json"
+TRAINING = "train, demo, evaluate, extend"
+JSON_OF = {
+    TRAINING: f"train data -o again.ddlcn --train-per-class 4 {QUICK}",
+    "cross-validate": f"cross-validate data --folds 2 {QUICK}",
+    "check": "check data --folds 2 -q --json",
+    "predict": "predict model.ddlcn data -q --json",
+    "explain": "explain model.ddlcn data/fine/0.png -o why.png -q --json",
+    "atoms": "atoms model.ddlcn -o atoms.png -q --json",
+    "info": "info model.ddlcn --json",
+}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Noise of two kinds in folders, one image of it twice and one broken, and a model of it."""
@@ -146,66 +157,56 @@ def folder(tmp_path_factory):
             Image.fromarray(pixels).resize((24, 24), 0).save(home / "data" / kind / f"{number}.png")
     for name, content in (("twice.png", (home / "data" / "fine" / "0.png").read_bytes()), ("broken.png", b"")):
         (home / "data" / "fine" / name).write_bytes(content)
+    with pytest.raises(SystemExit):
+        main(f"train {home / 'data'} -o {home / 'model.ddlcn'} {QUICK}".split())
     return home
 
 
-QUICK = "--preset paper --atoms-per-class 2 --jobs 1"
-JSON_OF = {
-    "train, demo, evaluate, extend": f"train data -o model.ddlcn --train-per-class 4 {QUICK}",
-    "cross-validate": f"cross-validate data --folds 2 {QUICK}",
-    "check": "check data --folds 2",
-    "predict": "predict model.ddlcn data",
-    "explain": "explain model.ddlcn data/fine/0.png -o why.png",
-    "atoms": "atoms model.ddlcn -o atoms.png",
-    "info": "info model.ddlcn",
-    "bench and bench-report": "bench-report run",
-}
-
-
-def documented(section):
-    """The tables of a section of the page about JSON: for each, the content of its keys."""
-    text = (DOCS / "guide" / "json.md").read_text("utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
-    tables = re.findall(r"(?<=\|---\|---\|---\|\n)(?:\|.*\n)+", text)
-    lines = [[line.strip("| ").split(" | ") for line in table.splitlines()] for table in tables]
-    return [{key: row[-1] for row in rows for key in re.findall(r"`(\w+)`", row[0])} for rows in lines]
-
-
-def run_json(command, capsys):
+def run(command, capsys):
     """What a command prints."""
+    capsys.readouterr()
     with pytest.raises(SystemExit) as end:
-        main([*command.split(), "--json", *([] if "bench" in command else ["-q"] * ("info" not in command))])
+        main(command.split())
     assert not end.value.code
-    return json.loads(capsys.readouterr().out)
+    return capsys.readouterr().out
+
+
+def names_in(text):
+    """What is in backticks."""
+    return set(re.findall(r"`(\w+)`", text))
+
+
+def documented(section, page="json"):
+    """The tables of a section of a page: for each, the description of every key."""
+    text = (DOCS / "guide" / f"{page}.md").read_text("utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    tables = re.findall(r"(?<=---\|\n)(?:\|.*\n)+", text)
+    lines = [[line.strip("| ").split(" | ") for line in table.splitlines()] for table in tables]
+    return [{key: row[-1] for row in rows for key in names_in(row[0])} for rows in lines]
 
 
 @pytest.mark.parametrize("section", JSON_OF)
-def test_json_page_names_all_keys(section, folder, monkeypatch, capsys):
+def test_json_page_has_all_keys(section, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    if not (folder / "model.ddlcn").exists() and section != "train, demo, evaluate, extend":
-        run_json(JSON_OF["train, demo, evaluate, extend"], capsys)
-    if section.startswith("bench"):
-        with pytest.raises(SystemExit):
-            main("bench folder:data --out run --methods svm --pq 1-1 --t 4 --splits 1 -q".split())
-        capsys.readouterr()
-        rows, printed = documented(section)
-        assert set(json.loads((folder / "run" / "rows.jsonl").read_text("utf-8"))) == set(rows)
-        assert set(json.loads((folder / "run" / "manifest.json").read_text("utf-8"))) == {
-            "format",
-            "version",
-            "grid",
-            "classes",
-            "images",
-        }
-    else:
-        printed, *more = documented(section)
-    found = run_json(JSON_OF[section], capsys)
-    assert set(found) == set(printed)
-    general = documented("train, demo, evaluate, extend")[0]
+    found, (keys, *inner) = json.loads(run(JSON_OF[section], capsys)), documented(section)
+    assert set(found) == set(keys)
+    told = {key: names_in(f"{text} {documented(TRAINING)[0].get(key)}") for key, text in keys.items()}
+    told |= {"predictions": set(*inner), "images": set(documented("The CSV file", "data-checks")[0])}
     for key, value in found.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            where = more[0] if key == "predictions" else re.findall(r"`(\w+)`", f"{printed[key]} {general.get(key, '')}")
-            where = CSV_COLUMNS if (section, key) == ("check", "images") else where
-            assert set(value[0]) <= set(where), key
-    if section == "predict":
-        wanted = f"{JSON_OF[section]} --top 2 --probabilities --sort-into sorted"
-        assert set(run_json(wanted, capsys)["predictions"][0]) == set(more[0])
+            assert set(value[0]) <= told[key], key
+
+
+def test_json_page_has_all_keys_of_a_prediction(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    command = "predict model.ddlcn data --top 2 --probabilities --sort-into sorted --format jsonl -q"
+    assert set(json.loads(run(command, capsys).splitlines()[0])) == set(documented("predict")[1])
+
+
+def test_json_page_has_all_keys_of_bench(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    run("bench folder:data --out run --methods svm --pq 1-1 --t 4 --splits 1 -q", capsys)
+    row, report = documented("bench and bench-report")
+    assert set(json.loads((folder / "run" / "rows.jsonl").read_text("utf-8"))) == set(row)
+    found = json.loads(run("bench-report run --json", capsys))
+    assert set(found) == set(report)
+    assert set(found["tables"][0]) == names_in(report["tables"])
