@@ -8,6 +8,7 @@ and stripes, slightly rotated and with noise. Use the path of your own folder in
 
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,7 +54,7 @@ for kind in ("cross", "ring", "stripes"):
 
 def run(command):
     """Run a command, and print it with its output."""
-    words = shlex.split(command)
+    words = [sys.executable, "-m", *shlex.split(command)]  # the ddlcn of this Python, wherever PATH leads
     done = subprocess.run(words, cwd=home.name, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(f"$ {command}\n{done.stdout}")
     done.check_returncode()

@@ -2,13 +2,17 @@
 
 import ast
 import inspect
+import json
 import re
 from functools import reduce
 from importlib import import_module
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import ddlcn
+from ddlcn.cli import main
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
@@ -116,3 +120,93 @@ def test_readme_has_the_signature_of_the_constructor():
         for call in re.findall(r"DDLCNClassifier\(([^()]*)\)", page.read_text("utf-8")):
             given = set(re.findall(r"(\w+)=", call))
             assert given <= known, f"{page.name}: {given - known}"
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "figures").iterdir()), ids=lambda picture: picture.name)
+def test_pictures_are_used_and_small(picture):
+    pages = "".join(page.read_text("utf-8") for page in [ROOT / "README.md", *PAGES])
+    assert f"figures/{picture.name}" in pages
+    assert picture.stat().st_size < 150_000
+
+
+def test_citation_has_the_version_of_the_package():
+    assert f"version: {ddlcn.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+QUICK = "--preset paper --atoms-per-class 2 --jobs 1 -q --json"
+TRAINING = "train, demo, evaluate, extend"
+JSON_OF = {
+    TRAINING: f"train data -o again.ddlcn --train-per-class 4 {QUICK}",
+    "cross-validate": f"cross-validate data --folds 2 {QUICK}",
+    "check": "check data --folds 2 -q --json",
+    "predict": "predict model.ddlcn data -q --json",
+    "explain": "explain model.ddlcn data/fine/0.png -o why.png -q --json",
+    "atoms": "atoms model.ddlcn -o atoms.png -q --json",
+    "info": "info model.ddlcn --json",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Noise of two kinds in folders, one image of it twice and one broken, and a model of it."""
+    home, rng = tmp_path_factory.mktemp("json"), np.random.default_rng(0)
+    for kind in ("fine", "coarse"):
+        (home / "data" / kind).mkdir(parents=True)
+        for number in range(8):
+            pixels = rng.integers(0, 255, (24, 24) if kind == "fine" else (6, 6), np.uint8)
+            Image.fromarray(pixels).resize((24, 24), 0).save(home / "data" / kind / f"{number}.png")
+    for name, content in (("twice.png", (home / "data" / "fine" / "0.png").read_bytes()), ("broken.png", b"")):
+        (home / "data" / "fine" / name).write_bytes(content)
+    with pytest.raises(SystemExit):
+        main(f"train {home / 'data'} -o {home / 'model.ddlcn'} {QUICK}".split())
+    return home
+
+
+def run(command, capsys):
+    """What a command prints."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        main(command.split())
+    assert not end.value.code
+    return capsys.readouterr().out
+
+
+def names_in(text):
+    """What is in backticks."""
+    return set(re.findall(r"`(\w+)`", text))
+
+
+def documented(section, page="json"):
+    """The tables of a section of a page: for each, the description of every key."""
+    text = (DOCS / "guide" / f"{page}.md").read_text("utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    tables = re.findall(r"(?<=---\|\n)(?:\|.*\n)+", text)
+    lines = [[line.strip("| ").split(" | ") for line in table.splitlines()] for table in tables]
+    return [{key: row[-1] for row in rows for key in names_in(row[0])} for rows in lines]
+
+
+@pytest.mark.parametrize("section", JSON_OF)
+def test_json_page_has_all_keys(section, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    found, (keys, *inner) = json.loads(run(JSON_OF[section], capsys)), documented(section)
+    assert set(found) == set(keys)
+    told = {key: names_in(f"{text} {documented(TRAINING)[0].get(key)}") for key, text in keys.items()}
+    told |= {"predictions": set(*inner), "images": set(documented("The CSV file", "data-checks")[0])}
+    for key, value in found.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            assert set(value[0]) <= told[key], key
+
+
+def test_json_page_has_all_keys_of_a_prediction(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    command = "predict model.ddlcn data --top 2 --probabilities --sort-into sorted --format jsonl -q"
+    assert set(json.loads(run(command, capsys).splitlines()[0])) == set(documented("predict")[1])
+
+
+def test_json_page_has_all_keys_of_bench(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    run("bench folder:data --out run --methods svm --pq 1-1 --t 4 --splits 1 -q", capsys)
+    row, report = documented("bench and bench-report")
+    assert set(json.loads((folder / "run" / "rows.jsonl").read_text("utf-8"))) == set(row)
+    found = json.loads(run("bench-report run --json", capsys))
+    assert set(found) == set(report)
+    assert set(found["tables"][0]) == names_in(report["tables"])

@@ -6,7 +6,14 @@ from pathlib import Path
 
 from sphinx_gallery.scrapers import figure_rst
 
-ORDER = ("plot_digits", "plot_own_folder", "plot_look_inside", "plot_faces", "plot_compare_methods")
+ORDER = (
+    "plot_digits",
+    "plot_own_folder",
+    "plot_colour_photographs",
+    "plot_look_inside",
+    "plot_faces",
+    "plot_compare_methods",
+)
 
 
 def reading_order(name):
