@@ -33,7 +33,7 @@ def test_describe(model: DDLCNClassifier) -> None:
 def test_settings(model: DDLCNClassifier) -> None:
     found = settings(describe(model))
     assert found.items() >= {"deskew": "no", "sift.weight": "1", "sift.atoms": "4 + 4", "sift.power": "0.5"}.items()
-    assert found["sift.coder"] == "LocalityCoder(beta=0.05, n_neighbors=30)"
+    assert found["sift.coder"] == "LocalityCoder(beta=0.05, n_neighbors=20)"
     assert found["augmentation"] == model.augmentation_
     assert found["sift_grid.descriptor"] == "that of sift"
 
