@@ -70,9 +70,11 @@ def running(app: Any, limits: Any = None) -> Iterator[tuple[str, int]]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
-        yield listener.getsockname()
-        server.should_exit = True
-        thread.join()
+        try:
+            yield listener.getsockname()
+        finally:  # a test that fails must not leave the process waiting
+            server.should_exit = True
+            thread.join()
 
 
 @pytest.fixture(scope="session")

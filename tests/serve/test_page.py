@@ -68,13 +68,14 @@ def choose(page: Page, *files: str) -> None:
     wait(page, lambda: text(page, "#label"))
 
 
-def test_unknown_image(browser: Any, calibrated, files: list[str], tmp_path: Path) -> None:
+def test_unknown_image(browser: Any, calibrated, tmp_path: Path) -> None:
     from ddlcn.serve import create_app
 
     Image.fromarray(np.zeros((40, 40), np.uint8)).save(tmp_path / "blank.png")
+    Image.fromarray(bars(np.random.default_rng(1), 0, 40)).save(tmp_path / "bars.png")
     with running(create_app(calibrated)) as (host, port):
         page = open_page(browser, f"http://{host}:{port}/", 390)
-        choose(page, str(tmp_path / "blank.png"), files[0])
+        choose(page, str(tmp_path / "blank.png"), str(tmp_path / "bars.png"))
         assert "This image is unlike the training images: it has less structure than they have" in text(page, ".name")
         blank, known = page.find_elements("css selector", "#images button")
         assert blank.text.startswith("unknown")

@@ -10,6 +10,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from ddlcn import DDLCNClassifier
+from tests.report.conftest import bars
 from tests.serve.conftest import CLASSES, png
 
 
@@ -26,9 +27,9 @@ def test_same_predictions_as_the_model(serve, model, image, tmp_path):
         assert list(shares.values()) == sorted(shares.values(), reverse=True)
 
 
-def test_unknown_images(serve, calibrated, image, tmp_path):
+def test_unknown_images(serve, calibrated, tmp_path):
     client, blank = serve(model=calibrated), png(np.zeros((40, 40), np.uint8))
-    files = {"bars.png": image, "blank.png": blank}
+    files = {"bars.png": png(bars(np.random.default_rng(1), 0, 40)), "blank.png": blank}
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     answer = client.post("/api/predict", files=[("images", item) for item in files.items()]).json()["predictions"]
@@ -150,10 +151,10 @@ def test_bad_image_in_a_batch(serve, image):
 
 def test_photographs_of_phones(serve, model, tmp_path):
     """Three of 12 million pixels and one of 48 million, with the same predictions as at full size."""
-    bars = Image.fromarray(np.tile(np.array([40, 200], np.uint8).repeat(4), (48, 8))).convert("RGB")
+    wide = Image.fromarray(np.tile(np.array([40, 200], np.uint8).repeat(4), (48, 8))).convert("RGB")
     paths = [tmp_path / f"{i}.jpg" for i in range(4)]
     for path, size in zip(paths, [(4000, 3000)] * 3 + [(6000, 8000)], strict=True):
-        bars.resize(size, Image.Resampling.BICUBIC).save(path)
+        wide.resize(size, Image.Resampling.BICUBIC).save(path)
     files = [("images", path.read_bytes()) for path in paths]
     found = serve().post("/api/predict", files=files).json()["predictions"]
     expected = model.predict_proba(paths)
