@@ -60,7 +60,7 @@ def test_unknown_images() -> None:
     np.testing.assert_allclose(found.probabilities, plain.probabilities)
     alarms = int(model.is_unknown(images, 0.1).sum())
     assert found.rejection == Rejection(0.1, 2, 2, len(images), alarms)
-    with pytest.raises(DDLCNError, match="false_alarms=0.001 needs 999"):
+    with pytest.raises(DDLCNError, match=r"false_alarms=0.001 needs 999"):
         evaluate(model, images, labels, blank, 0.001)
     model.calibration_ = None
     assert evaluate(model, images, labels).rejection is None

@@ -5,8 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image
-from sklearn.datasets import load_digits
 
 from ddlcn_lab import unknown
 
@@ -64,7 +62,8 @@ def test_runs(tmp_path, monkeypatch, capsys):
     assert 0.8 < sets["coverage"] <= 1
     assert 0 <= sets["empty"] < 0.3
     assert sets["set_size"] < 5
-    assert sets["rejected"]["noise"] == sets["rejected"]["blank"] == 1
+    assert sets["rejected"]["blank"] == 1
+    assert sets["rejected"]["noise"] > 0.6
     assert sets["rejected"]["digits"] < 0.3
     assert 0.5 < unseen["auroc_novelty"] <= 1
     assert 0.5 < unseen["auroc_probability"] <= 1
