@@ -27,7 +27,7 @@ PARTS = {
     "report": None,
     "serve": None,
     "execution": None,
-    "evaluation": ["Confusion", "evaluate", "cross_validate"],
+    "evaluation": ["Confusion", "Rejection", "evaluate", "cross_validate"],
 }
 
 

@@ -7,7 +7,7 @@ from sklearn.metrics import accuracy_score, recall_score
 from sklearn.model_selection import StratifiedKFold
 
 from ddlcn import DDLCNClassifier, DDLCNError
-from ddlcn.evaluation import Confusion, CrossValidation, Evaluation, cross_validate, evaluate
+from ddlcn.evaluation import Confusion, CrossValidation, Evaluation, Rejection, cross_validate, evaluate
 from ddlcn.execution.progress import listen
 from tests.helpers import quick_model, small_digits
 
@@ -48,6 +48,24 @@ def test_evaluate() -> None:
         evaluate(model, images, np.array(["9", "8"] * 4))
     with pytest.raises(DDLCNError, match="'1', '2', '3', '4', '5' and 1 more are no classes of this model"):
         evaluate(model, images, np.arange(1, 9))
+
+
+def test_unknown_images() -> None:
+    """They count for no class; the record says how many images were rejected, of both kinds."""
+    images, labels = small_digits(12)
+    model = quick_model().fit(images, labels)
+    blank = [np.zeros((8, 8)), np.full((8, 8), 16.0)]
+    plain, found = (evaluate(model, images, labels, unknown, 0.1) for unknown in ((), blank))
+    assert plain.rejection is None
+    np.testing.assert_allclose(found.probabilities, plain.probabilities)
+    alarms = int(model.is_unknown(images, 0.1).sum())
+    assert found.rejection == Rejection(0.1, 2, 2, len(images), alarms)
+    with pytest.raises(DDLCNError, match=r"false_alarms=0.001 needs 999"):
+        evaluate(model, images, labels, blank, 0.001)
+    model.calibration_ = None
+    assert evaluate(model, images, labels).rejection is None
+    with pytest.raises(DDLCNError, match="this model has no calibration"):
+        evaluate(model, images, labels, blank)
 
 
 def test_cross_validate() -> None:

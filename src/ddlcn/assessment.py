@@ -15,7 +15,10 @@ from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.linear.svm import LinearSVM
 
-_REMEDY = 'train with images_per_class="auto" on at least two images per class'
+_NO_CALIBRATION = (
+    "this model has no calibration, because no image was held out: "
+    'train with images_per_class="auto" on at least two images per class'
+)
 
 
 class Assessment(NamedTuple):
@@ -25,6 +28,19 @@ class Assessment(NamedTuple):
     p_values: np.ndarray | None  # (n_images, n_classes): a label is in the prediction set if it is above 1 − coverage
     novelty: np.ndarray | None  # (n_images,): unknown if it is at least 1 − false alarms
     reasons: list[str] | None  # what is most unusual about each image
+
+    def unknown(self, false_alarms: float = 0.05) -> np.ndarray:
+        """Return whether each image is unlike the training images, as `is_unknown` does."""
+        return _is_unknown(self.novelty, false_alarms)
+
+    def unknown_reasons(self, false_alarms: float = 0.05) -> list[str | None]:
+        """Return in words why images are unlike the training images; None for those that are not."""
+        pairs = zip(self.unknown(false_alarms), self.reasons or (), strict=True)
+        return [f"unlike the training images: {reason}" if unknown else None for unknown, reason in pairs]
+
+    def sets(self, coverage: float = 0.95) -> np.ndarray:
+        """Return the labels that each image may have, as `predict_set` does."""
+        return _in_set(self.p_values, coverage)
 
 
 class AssessmentMixin:
@@ -76,8 +92,8 @@ class AssessmentMixin:
         DDLCNError
             If the model has no calibration, or one on too few images for this share.
         """
-        self._check_share("false_alarms", false_alarms, false_alarms)
-        return self.novelty(X) >= 1 - false_alarms - 1e-12
+        self.check_calibration(false_alarms=false_alarms)
+        return _is_unknown(self.novelty(X), false_alarms)
 
     def predict_set(self, X: Any, coverage: float = 0.95, class_conditional: bool = False) -> np.ndarray:
         """Return the labels that each image may have.
@@ -100,41 +116,65 @@ class AssessmentMixin:
         DDLCNError
             If the model has no calibration, or one on too few images for this coverage.
         """
-        self._check_share("coverage", coverage, 1 - coverage, class_conditional)
-        return self._calibration().p_values(self._conformity(X), class_conditional) > 1 - coverage + 1e-12
+        self.check_calibration(coverage=coverage, class_conditional=class_conditional)
+        return _in_set(self._calibration().p_values(self._conformity(X), class_conditional), coverage)
 
-    def assess(self, X: Any) -> Assessment:
+    def check_calibration(
+        self, *, false_alarms: float | None = None, coverage: float | None = None, class_conditional: bool = False
+    ) -> None:
+        """Raise if the calibration rests on too few images for a share of false alarms or a coverage.
+
+        Parameters
+        ----------
+        false_alarms, coverage, class_conditional : as in `is_unknown` and `predict_set`
+            What is None is not checked.
+
+        Raises
+        ------
+        DDLCNError
+            Also if the model has no calibration.
+        """
+        if false_alarms is not None:
+            self._check_share("false_alarms", false_alarms, false_alarms)
+        if coverage is not None:
+            self._check_share("coverage", coverage, 1 - coverage, class_conditional)
+
+    def assess(self, X: Any, class_conditional: bool = False) -> Assessment:
         """Return probabilities, p-values of labels, novelty and reasons by one encoding of the images.
 
         Parameters
         ----------
         X : images, as for `predict`
+        class_conditional : bool
+            Give p-values for sets that reach the coverage for each class.
 
         Returns
         -------
         Assessment
         """
-        logs, active = self._log_probabilities_and_activity(X)
+        scores, active = self._scores_and_activity(X)
+        probabilities = self.svm_.probabilities(scores)
         if self.calibration_ is None:
-            return Assessment(np.exp(logs), None, None, None)
-        conformity = self.calibration_.conformity(logs, active)
+            return Assessment(probabilities, None, None, None)
+        conformity = self.calibration_.conformity(self.svm_.log_probabilities(scores), active)
         reasons = self.calibration_.reasons(active, [channel.name for channel in self.encoder_.channels])
-        p_values, novelty = self.calibration_.p_values(conformity), self.calibration_.novelty(conformity)
-        return Assessment(np.exp(logs), p_values, novelty, reasons)
+        p_values = self.calibration_.p_values(conformity, class_conditional)
+        return Assessment(probabilities, p_values, self.calibration_.novelty(conformity), reasons)
 
     def _conformity(self, X: Any) -> np.ndarray:
         calibration = self._calibration()
-        return calibration.conformity(*self._log_probabilities_and_activity(X))
+        scores, active = self._scores_and_activity(X)
+        return calibration.conformity(self.svm_.log_probabilities(scores), active)
 
-    def _log_probabilities_and_activity(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _scores_and_activity(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         parts = [(self.svm_.scores(rows), activity(self.encoder_, rows)) for rows in self._parts(X)]
         scores, active = map(np.concatenate, zip(*parts, strict=True))
-        return self.svm_.log_probabilities(scores), active
+        return scores, active
 
     def _calibration(self) -> Conformal:
         check_is_fitted(self, ["encoder_", "svm_"])
         if self.calibration_ is None:
-            raise DDLCNError(f"this model has no calibration, because no image was held out: {_REMEDY}")
+            raise DDLCNError(_NO_CALIBRATION)
         return self.calibration_
 
     def _check_share(self, name: str, value: float, share: float, class_conditional: bool = False) -> None:
@@ -146,3 +186,15 @@ class AssessmentMixin:
             where = "in every class" if class_conditional else "in all"
             what = f"{name}={value:g} needs {needed} held-out training images {where}, and this model has {have}"
             raise DDLCNError(f"{what}: train on about {3 * needed} images {where}, or ask for less")
+
+
+def _is_unknown(novelty: np.ndarray | None, false_alarms: float) -> np.ndarray:
+    if novelty is None:
+        raise DDLCNError(_NO_CALIBRATION)
+    return novelty >= 1 - false_alarms - 1e-12
+
+
+def _in_set(p_values: np.ndarray | None, coverage: float) -> np.ndarray:
+    if p_values is None:
+        raise DDLCNError(_NO_CALIBRATION)
+    return p_values > 1 - coverage + 1e-12

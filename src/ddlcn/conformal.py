@@ -173,8 +173,8 @@ class Conformal:
         found = []
         for deviations in self.deviations(activity):
             place = int(np.abs(deviations).argmax())
-            much = "more" if deviations[place] > 0 else "less"
-            unusual = f"it has {much} structure than they have, as channel {channels[place]} sees it"
+            much = "more" if deviations[place] > 0 else "fewer"
+            unusual = f"channel {channels[place]} has {much} active codes than in any of them"
             found.append(unusual if abs(deviations[place]) > _USUAL else "no class is likely enough")
         return found
 

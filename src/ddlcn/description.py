@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
+from math import ceil, floor
 from typing import Any
 
 from ddlcn.errors import listed
@@ -23,8 +24,9 @@ def describe(model: Any) -> dict[str, Any]:
     -------
     dict
         `classes`, `n_train`, the encoder's own description (`value_range`, `preprocessing`, `channels`, `weights`),
-        `atoms` (the sizes of the dictionaries that each channel has learnt), `n_features`, `C`, `augmentation` and
-        `selection`.
+        `atoms` (the sizes of the dictionaries that each channel has learnt), `n_features`, `C`, `augmentation`,
+        `selection` and `conformal`: how many held-out images novelty and prediction sets rest on (`n_images`, and
+        `n_smallest_class` of them in the smallest class), and what they allow; None without calibration.
     """
     encoder = model.encoder_
     learnt = [channel for channel in encoder.channels if channel.atom_classes is not None]
@@ -37,6 +39,20 @@ def describe(model: Any) -> dict[str, Any]:
         "C": float(model.svm_.C_),
         "augmentation": model.augmentation_,
         "selection": [dict(row) for row in model.selection_],
+        "conformal": _describe_calibration(model),
+    }
+
+
+def _describe_calibration(model: Any) -> dict[str, Any] | None:
+    if model.calibration_ is None:
+        return None
+    n, smallest = (model.calibration_.n_images(each, len(model.classes_)) for each in (False, True))
+    return {
+        "n_images": n,
+        "n_smallest_class": smallest,
+        "min_false_alarms": 1 / (n + 1),
+        "max_coverage": n / (n + 1),
+        "max_class_conditional_coverage": smallest / (smallest + 1),
     }
 
 
@@ -82,6 +98,7 @@ def card(description: dict[str, Any]) -> dict[str, list[str]]:
         "trained on": [f"{description['n_train']:,} images{copies}"],
         "classes": [f"{len(names)}{', with their images' if counts else ''}: {listed(names, _CLASSES_SHOWN)}"],
         "test": [tested],
+        "unknown images": _calibration_sentences(description["conformal"]),
         "channels": channel_sentences(description),
         "selection": selection_sentences(description["selection"]),
     }
@@ -127,6 +144,21 @@ def channel_sentences(description: dict[str, Any]) -> list[str]:
         learnt = f", {' + '.join(map(str, atoms))} atoms" if atoms else ""
         found.append(f"{channel['name']}: weight {_text(weight)}{learnt}")
     return found
+
+
+def _calibration_sentences(conformal: dict[str, Any] | None) -> list[str]:
+    """What can be asked about unknown images, rounded to what is possible."""
+    if conformal is None:
+        return ["no calibration, so that images can't be rejected as unknown"]
+    low = ceil(1000 * conformal["min_false_alarms"] - 1e-6) / 1000
+    high, conditional = (
+        floor(1000 * conformal[f"max_{kind}coverage"] + 1e-6) / 1000 for kind in ("", "class_conditional_")
+    )
+    return [
+        f"calibrated on {conformal['n_images']:,} held-out training images,"
+        f" {conformal['n_smallest_class']:,} in the smallest class",
+        f"false alarms from {low:g}, coverage up to {high:g}, class-conditional up to {conditional:g}",
+    ]
 
 
 def networks(description: dict[str, Any]) -> list[str]:

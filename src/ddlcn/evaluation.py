@@ -1,7 +1,7 @@
 """How good a model is on labelled images: accuracy with its interval, recall of classes, confusions."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -25,6 +25,16 @@ class Confusion(NamedTuple):
     times: int
 
 
+class Rejection(NamedTuple):
+    """How many images were rejected as unlike the training images, at a share of false alarms."""
+
+    false_alarms: float
+    n_unknown: int  # images that belong to no class
+    n_unknown_rejected: int
+    n_known: int
+    n_known_rejected: int  # false alarms
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Predictions for labelled images, and their true classes.
@@ -38,6 +48,8 @@ class Evaluation:
     probabilities : array of shape (n_images, n_classes)
     seconds : float
         What the predictions took.
+    rejection : Rejection, optional
+        If images of no class were tested too.
 
     Examples
     --------
@@ -50,6 +62,7 @@ class Evaluation:
     truth: np.ndarray
     probabilities: np.ndarray
     seconds: float
+    rejection: Rejection | None = field(default=None, kw_only=True)
 
     @property
     def predicted(self) -> np.ndarray:
@@ -96,7 +109,9 @@ class Evaluation:
         return [Confusion(names[t], names[p], int(counts[t, p])) for t, p in pairs if counts[t, p]]
 
 
-def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluation:
+def evaluate(
+    model: DDLCNClassifier, images: Any, labels: np.ndarray, unknown: Any = (), false_alarms: float = 0.05
+) -> Evaluation:
     """Classify labelled images.
 
     Parameters
@@ -106,6 +121,10 @@ def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluat
     images : sequence of paths or arrays
     labels : array
         A class of the model for each image; the text "7" is the number 7.
+    unknown : sequence of paths or arrays
+        Images that belong to no class. They do not count for accuracy; the result says how many are rejected.
+    false_alarms : float
+        Share of `images` that may be rejected, if there are unknown ones.
 
     Returns
     -------
@@ -114,17 +133,24 @@ def evaluate(model: DDLCNClassifier, images: Any, labels: np.ndarray) -> Evaluat
     Raises
     ------
     DDLCNError
-        If a label is not a class of the model.
+        If a label is not a class of the model; if the model has no calibration for unknown images, or one on too few
+        images for this share.
     """
     numbers = {str(name): number for number, name in enumerate(model.classes_)}
-    if unknown := sorted(set(map(str, labels)) - set(numbers)):
-        which = f"{listed(map(repr, unknown), 5)} {'are no classes' if len(unknown) > 1 else 'is not a class'}"
+    if others := sorted(set(map(str, labels)) - set(numbers)):
+        which = f"{listed(map(repr, others), 5)} {'are no classes' if len(others) > 1 else 'is not a class'}"
         what = f"{which} of this model, which was trained on {listed(numbers, 5)}"
         raise DDLCNError(f"{what}: remove these images, or extend the model")
     truth = np.array([numbers[str(label)] for label in labels])
-    start = perf_counter()
-    probabilities = model.predict_proba(images)
-    return Evaluation(model.classes_, truth, probabilities, perf_counter() - start)
+    if len(unknown):
+        model.check_calibration(false_alarms=false_alarms)
+    start, n = perf_counter(), len(truth)
+    found, rejection = model.assess([*images, *unknown] if len(unknown) else images), None
+    seconds = (perf_counter() - start) * n / (n + len(unknown))
+    if len(unknown):
+        rejected = found.unknown(false_alarms)
+        rejection = Rejection(false_alarms, len(unknown), int(rejected[n:].sum()), n, int(rejected[:n].sum()))
+    return Evaluation(model.classes_, truth, found.probabilities[:n], seconds, rejection=rejection)
 
 
 @dataclass(frozen=True)

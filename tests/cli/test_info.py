@@ -42,3 +42,26 @@ def test_older_file(run: Run) -> None:
     facts = run("info", golden, "--json").json
     assert [facts[name] for name in ("created", "version", "class_counts", "test")] == [None] * 4
     assert "unknown when (the file is of an older version)" in run("info", golden).out
+
+
+def test_calibration(run: Run, model: Path) -> None:
+    """What `predict` accepts, it says: the values that are shown work, the next ones do not."""
+    facts = run("info", model, "--json").json["conformal"]
+    assert (facts["n_images"], facts["n_smallest_class"]) == (12, 4)
+    shown = " ".join(run("info", model).out.split())
+    assert "unknown images calibrated on 12 held-out training images, 4 in the smallest class" in shown
+    assert "false alarms from 0.077, coverage up to 0.923, class-conditional up to 0.8" in shown
+    image = model.parent / "data" / "level" / "0.png"
+    for good, bad in (
+        ("--reject --false-alarms 0.077", "--reject --false-alarms 0.076"),
+        ("--coverage 0.923", "--coverage 0.924"),
+        ("--coverage 0.8 --class-conditional", "--coverage 0.801 --class-conditional"),
+    ):
+        assert run("predict", model, image, good).code == 0
+        assert "held-out training images" in run("predict", model, image, bad).line
+
+
+def test_no_calibration(run: Run) -> None:
+    golden = ROOT / "tests" / "persistence" / "golden" / "format3.ddlcn"
+    assert run("info", golden, "--json").json["conformal"] is None
+    assert "no calibration, so that images can't be rejected" in " ".join(run("info", golden).out.split())

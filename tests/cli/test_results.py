@@ -8,7 +8,7 @@ import pytest
 from ddlcn.cli.results import show
 from tests.cli.conftest import LABELS, QUICK, Run
 
-RESULT = dict.fromkeys(("model", "report")) | dict.fromkeys(("most_confused", "selection", "skipped"), ())
+RESULT = dict.fromkeys(("model", "report", "rejection")) | dict.fromkeys(("most_confused", "selection", "skipped"), ())
 RESULT |= {"accuracy": 0.5, "interval": (0.4, 0.6), "n_train": 7500, "n_test": 50, "timings": {}, "seconds": 1}
 
 

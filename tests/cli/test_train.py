@@ -1,5 +1,6 @@
 """`demo`, `train`, `extend`, `evaluate`."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from PIL import Image
 from ddlcn import DDLCNClassifier, load_images
 from ddlcn.description import selection_sentences
 from tests.cli.conftest import LABELS, QUICK, Run, write_images
+from tests.helpers import ROOT
 
 
 def test_train_then_evaluate(run: Run, data: Path, tmp_path: Path) -> None:
@@ -130,6 +132,39 @@ def test_report_of_evaluate(run: Run, model: Path, data: Path, tmp_path: Path) -
     assert "18 of 18 test images" in page  # the same images
     assert "nearest patch" in page
     assert "name its folder with --report" in run("evaluate", model, data, "--train-data", data).line
+
+
+def test_evaluate_unknown_images(run: Run, model: Path, data: Path, tmp_path: Path) -> None:
+    plain = run("evaluate", model, data, "--json").json
+    assert plain["rejection"] is None
+    for name in ("unknown", "other"):
+        (data / name).mkdir()
+        Image.fromarray(np.zeros((24, 24), np.uint8)).save(data / name / "blank.png")
+    typed = ("evaluate", model, data, "--false-alarms 0.1")
+    assert "'other' is not a class of this model" in run(*typed).line
+    (data / "other" / "blank.png").rename(data / "unknown" / "black.png")
+    report = ("--report", tmp_path / "report")
+    found = run(*typed, *report, "--json").json
+    assert {key: found[key] for key in ("accuracy", "n_test", "per_class")} == {
+        key: plain[key] for key in ("accuracy", "n_test", "per_class")
+    }
+    alarms = found["rejection"].pop("n_known_rejected")
+    assert found["rejection"] == {"false_alarms": 0.1, "n_unknown": 2, "n_unknown_rejected": 2, "n_known": 18}
+    shown = run(*typed).out
+    assert "2 of 2 unknown images rejected, 100.0%\n" in shown
+    assert f"{alarms} of 18 known images rejected, {alarms / 18:.1%} (about 10.0% expected)\n" in shown
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "<dt>unknown images rejected</dt><dd>2 of 2</dd>" in page
+    assert f"<dt>known images rejected</dt><dd>{alarms} of 18" in page
+    (data / "unknown").rename(data / "other")
+    assert run(*typed, "--unknown-label other --json").json["rejection"]["n_unknown"] == 2
+    golden = ROOT / "tests" / "persistence" / "golden" / "format3.ddlcn"
+    (data / "level").rename(data / "one")
+    for label in ("[red]", "upright"):
+        shutil.rmtree(data / label)
+    assert "this model has no calibration" in run("evaluate", golden, data, "--unknown-label other").line
+    shutil.rmtree(data / "one")
+    assert "all images have the label 'other': add images" in run(*typed, "--unknown-label other").line
 
 
 def test_extend(run: Run, data: Path, tmp_path: Path) -> None:

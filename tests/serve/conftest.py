@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from ddlcn import DDLCNClassifier
+from tests.helpers import quick_model
 from tests.report.conftest import bars, browser, coloured, without_atoms  # noqa: F401
 
 pytest.importorskip("fastapi", reason="pip install 'ddlcn[serve]'")
@@ -33,6 +34,14 @@ def model() -> DDLCNClassifier:
     rng = np.random.default_rng(0)
     images = [bars(rng, angle, 40) for angle in range(4) for _ in range(6)]
     return DDLCNClassifier(atoms_per_class=4, deeper_atoms=(6,)).fit(images, np.repeat(CLASSES, 6))
+
+
+@pytest.fixture(scope="session")
+def calibrated() -> DDLCNClassifier:
+    """Two classes of bars, with enough held-out images to tell unknown ones."""
+    rng = np.random.default_rng(0)
+    images = [bars(rng, angle, 40) for angle in (0, 3) for _ in range(36)]
+    return quick_model().fit(images, np.repeat(["level", "upright"], 36))
 
 
 @pytest.fixture(scope="session")
@@ -61,9 +70,11 @@ def running(app: Any, limits: Any = None) -> Iterator[tuple[str, int]]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
-        yield listener.getsockname()
-        server.should_exit = True
-        thread.join()
+        try:
+            yield listener.getsockname()
+        finally:  # a test that fails must not leave the process waiting
+            server.should_exit = True
+            thread.join()
 
 
 @pytest.fixture(scope="session")

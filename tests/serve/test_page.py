@@ -68,6 +68,25 @@ def choose(page: Page, *files: str) -> None:
     wait(page, lambda: text(page, "#label"))
 
 
+def test_unknown_image(browser: Any, calibrated, tmp_path: Path) -> None:
+    from ddlcn.serve import create_app
+
+    Image.fromarray(np.zeros((40, 40), np.uint8)).save(tmp_path / "blank.png")
+    Image.fromarray(bars(np.random.default_rng(1), 0, 40)).save(tmp_path / "bars.png")
+    with running(create_app(calibrated)) as (host, port):
+        page = open_page(browser, f"http://{host}:{port}/", 390)
+        choose(page, str(tmp_path / "blank.png"), str(tmp_path / "bars.png"))
+        assert "This image is unlike the training images: channel " in text(page, ".name")
+        blank, known = page.find_elements("css selector", "#images button")
+        assert blank.text.startswith("unknown")
+        assert "%, but unlike the training images: " in blank.get_attribute("aria-label")
+        check_layout(page, 390, "light")
+        known.click()
+        assert known.text.startswith("level")
+        assert not page.find_element("id", "reason").is_displayed()
+        assert browser.get_log("browser") == []
+
+
 def test_choose_files(page: Page, files: list[str], model) -> None:
     wait(page, lambda: text(page, "#name") == "<b>bars</b>")
     choose(page, *files)

@@ -2,6 +2,7 @@
 
 import io
 from base64 import b64decode
+from copy import copy
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from ddlcn import DDLCNClassifier
+from tests.report.conftest import bars
 from tests.serve.conftest import CLASSES, png
 
 
@@ -23,6 +25,35 @@ def test_same_predictions_as_the_model(serve, model, image, tmp_path):
         shares = {each["label"]: each["probability"] for each in found["classes"]}
         assert shares == pytest.approx(dict(zip(model.classes_, expected, strict=True)))
         assert list(shares.values()) == sorted(shares.values(), reverse=True)
+
+
+def test_unknown_images(serve, calibrated, tmp_path):
+    client, blank = serve(model=calibrated), png(np.zeros((40, 40), np.uint8))
+    files = {"bars.png": png(bars(np.random.default_rng(1), 0, 40)), "blank.png": blank}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    answer = client.post("/api/predict", files=[("images", item) for item in files.items()]).json()["predictions"]
+    novelty = calibrated.novelty([tmp_path / name for name in files])
+    assert [each["novelty"] for each in answer] == pytest.approx(novelty)
+    assert [each["unknown"] for each in answer] == [False, True]
+    assert answer[0]["reason"] is None
+    assert answer[1]["reason"].startswith("unlike the training images: channel ")
+    explained = client.post("/api/explain", files={"image": ("blank.png", blank)}).json()
+    assert {name: explained[name] for name in answer[1]} == answer[1]
+    assert client.get("/api/model").json()["conformal"]["n_images"] == len(calibrated.calibration_.own)
+
+
+def test_calibration_on_few_images(serve, model, image):
+    """Novelty, but no answer to whether the image is unknown; without calibration, neither."""
+    found = serve().post("/api/predict", files={"images": image}).json()["predictions"][0]
+    assert 0 <= found["novelty"] <= 1
+    assert (found["unknown"], found["reason"]) == (None, None)
+    bare = copy(model)
+    bare.calibration_ = None
+    client = serve(model=bare)
+    found = client.post("/api/predict", files={"images": image}).json()["predictions"][0]
+    assert [found[name] for name in ("novelty", "unknown", "reason")] == [None] * 3
+    assert client.get("/api/model").json()["conformal"] is None
 
 
 @pytest.mark.parametrize("label", [None, *CLASSES])
@@ -120,10 +151,10 @@ def test_bad_image_in_a_batch(serve, image):
 
 def test_photographs_of_phones(serve, model, tmp_path):
     """Three of 12 million pixels and one of 48 million, with the same predictions as at full size."""
-    bars = Image.fromarray(np.tile(np.array([40, 200], np.uint8).repeat(4), (48, 8))).convert("RGB")
+    wide = Image.fromarray(np.tile(np.array([40, 200], np.uint8).repeat(4), (48, 8))).convert("RGB")
     paths = [tmp_path / f"{i}.jpg" for i in range(4)]
     for path, size in zip(paths, [(4000, 3000)] * 3 + [(6000, 8000)], strict=True):
-        bars.resize(size, Image.Resampling.BICUBIC).save(path)
+        wide.resize(size, Image.Resampling.BICUBIC).save(path)
     files = [("images", path.read_bytes()) for path in paths]
     found = serve().post("/api/predict", files=files).json()["predictions"]
     expected = model.predict_proba(paths)

@@ -86,6 +86,7 @@ _ATOMS = _kind(
 )
 _LAYERS = _kind("N", lambda text: (64,) * (_count(text) - 1), "a whole number from 1")
 _NEIGHBORS = _kind("N[,N]", partial(_counts, most=2), "one or two whole numbers from 1, as in 15,10")
+_SHARE = _kind("X", partial(_between, high=1), "a number between 0 and 1")
 _POSITIVE_OR_AUTO = _kind("X|auto", _or_auto(_between), "a positive number, or auto")
 
 
@@ -140,6 +141,29 @@ TRAIN_PER_CLASS = _COUNT_OR_FRACTION(
     "-t",
     help="Train on this number, or fraction, of images per class, and test on the others.",
     show_default="all images, no test",
+)
+
+# ------------------------------------------------------------------------------------------ unknown images
+
+_UNKNOWN: dict[str, Any] = {"rich_help_panel": "Unknown images"}
+
+REJECT = typer.Option("--reject", help="Give images unlike the training images the label unknown.", **_UNKNOWN)
+FALSE_ALARMS = _SHARE(
+    help="Share of images of known classes that may be rejected as unlike the training images.",
+    show_default="0.05",
+    **_UNKNOWN,
+)
+MIN_PROBABILITY = _SHARE(help="Give images whose best class is less probable the label unknown.", **_UNKNOWN)
+UNKNOWN_LABEL = typer.Option(metavar="NAME", help="The label of rejected images.", **_UNKNOWN)
+UNKNOWN_TESTED = typer.Option(
+    metavar="NAME", help="Label of images in DATA that are to be rejected, if no class has this name.", **_UNKNOWN
+)
+COVERAGE = _SHARE(
+    help="Add a column of all labels that an image may have: the true one is among them in this share of images.",
+    **_UNKNOWN,
+)
+CLASS_CONDITIONAL = typer.Option(
+    "--class-conditional", help="Reach --coverage for each class, not only on average.", **_UNKNOWN
 )
 
 # ---------------------------------------------------------------------------------------------------- work

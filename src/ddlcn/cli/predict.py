@@ -19,6 +19,7 @@ from rich.text import Text
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import command, load_model
+from ddlcn.cli.rejection import Rejection, Row
 from ddlcn.cli.sorting import Sorter
 from ddlcn.cli.terminal import console, disarmed, printable
 from ddlcn.errors import DDLCNError, ImageError, listed
@@ -26,14 +27,15 @@ from ddlcn.execution.progress import Listener, progress_bars
 
 Format = StrEnum("Format", ["table", "csv", "json", "jsonl"])
 _IMAGES_AT_ONCE = 64
-# path, label, probability, label_2, probability_2, …, error, sorted_to, probabilities; None where there is none
-Row = dict[str, Any]
+# A row: path, label, probability, label_2, probability_2, …, reason, labels, error, sorted_to, probabilities; None
+# where there is none.
 
 
 @command(
     "ddlcn predict parts.ddlcn new/*.jpg",
     "ddlcn predict parts.ddlcn new/ -o labels.csv --probabilities",
     "ddlcn predict parts.ddlcn new/ --sort-into sorted",
+    "ddlcn predict parts.ddlcn new/ --reject --min-probability 0.8",
 )
 def predict(
     model: Annotated[Path, options.MODEL],
@@ -63,6 +65,12 @@ def predict(
         ),
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="With --sort-into, make symbolic links instead.")] = False,
+    reject: Annotated[bool, options.REJECT] = False,
+    false_alarms: Annotated[Any, options.FALSE_ALARMS] = None,
+    min_probability: Annotated[Any, options.MIN_PROBABILITY] = None,
+    unknown_label: Annotated[str, options.UNKNOWN_LABEL] = "unknown",
+    coverage: Annotated[Any, options.COVERAGE] = None,
+    class_conditional: Annotated[bool, options.CLASS_CONDITIONAL] = False,
     jobs: Annotated[int | None, options.JOBS] = None,
     quiet: Annotated[bool, options.QUIET] = False,
     strict: Annotated[bool, options.STRICT] = False,
@@ -75,7 +83,9 @@ def predict(
     if link and not sort_into:
         raise DDLCNError("--link is about --sort-into; name its folder with --sort-into DIR")
     classifier = load_model(model, jobs or -1, quiet)
-    sorter = Sorter(sort_into, classifier.classes_.tolist(), link, images) if sort_into else None
+    rejection = Rejection(classifier, unknown_label, reject, false_alarms, min_probability, coverage, class_conditional)
+    labels = [*classifier.classes_.tolist(), *[unknown_label] * rejection.rejects]
+    sorter = Sorter(sort_into, labels, link, images) if sort_into else None
     paths, _ = ddlcn.find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
     on_screen = output is None and sys.stdout.isatty()
     by_suffix = Format.__members__.get(output.suffix.lower()[1:]) if output else None
@@ -84,7 +94,7 @@ def predict(
     broken: list[Row] = []
     with progress_bars(not (on_screen or quiet)) as tell:
         most = min(top, len(classifier.classes_))
-        chunks = _predictions(classifier, paths, most, every, sorter, strict, broken, tell)
+        chunks = _predictions(classifier, paths, most, every, rejection, sorter, strict, broken, tell)
         text = write(chunks)
         if output:
             write_atomically(output, "".join(text).encode(errors="backslashreplace"))
@@ -111,6 +121,7 @@ def _predictions(
     paths: list[str],
     top: int,
     every: bool,
+    rejection: Rejection,
     sorter: Sorter | None,
     strict: bool,
     broken: list[Row],
@@ -123,7 +134,7 @@ def _predictions(
 
     ranks = [("label", "probability"), *((f"label_{k}", f"probability_{k}") for k in range(2, top + 1))]
     labels = model.classes_.tolist()
-    blank: Row = dict.fromkeys(["path", *chain.from_iterable(ranks), "error"])
+    blank: Row = dict.fromkeys(["path", *chain.from_iterable(ranks), *rejection.columns, "error"])
     blank |= ({"sorted_to": None} if sorter else {}) | (
         {"probabilities": dict.fromkeys(map(str, labels))} if every else {}
     )
@@ -136,12 +147,13 @@ def _predictions(
         if strict and broken:
             raise ImageError(f"{broken[0]['path']!r} {broken[0]['error']}")
         good = [row for row in rows if not row["error"]]
-        found = model.predict_proba([row["path"] for row in good]) if good else ()
-        for row, probabilities in zip(good, found, strict=True):
+        found = rejection.assess([row["path"] for row in good]) if good else ()
+        for row, (probabilities, more) in zip(good, found, strict=True):
             order = (-probabilities).argsort(kind="stable")
             for (label, probability), number in zip(ranks, order, strict=False):
                 row[label] = labels[number]
                 row[probability] = round(float(probabilities[number]), 6)
+            row |= more
             if every:
                 row["probabilities"] = dict(zip(map(str, labels), probabilities.round(6).tolist(), strict=True))
             if sorter:
@@ -154,8 +166,9 @@ def _predictions(
 
 
 def _flat(row: Row) -> Row:
-    """A row with a column P(label) for each class instead of `probabilities`."""
+    """A row with a column P(label) for each class instead of `probabilities`, and text instead of lists."""
     every = {f"P({label})": probability for label, probability in row.get("probabilities", {}).items()}
+    row = {name: " | ".join(map(str, each)) if isinstance(each, list) else each for name, each in row.items()}
     return {name: value for name, value in row.items() if name != "probabilities"} | every
 
 
@@ -179,8 +192,9 @@ def _csv(chunks: Iterator[list[Row]], safe: bool, escape: bool) -> Iterator[str]
 
 def _json(chunks: Iterator[list[Row]]) -> Iterator[str]:
     rows = list(chain.from_iterable(chunks))
-    unreadable = sum(row["error"] is not None for row in rows)
-    yield json.dumps({"n_images": len(rows), "n_unreadable": unreadable, "predictions": rows}, indent=2) + "\n"
+    counts = {"n_images": len(rows), "n_unreadable": sum(row["error"] is not None for row in rows)}
+    counts |= {"n_rejected": sum(row.get("reason") is not None for row in rows)}
+    yield json.dumps(counts | {"predictions": rows}, indent=2) + "\n"
 
 
 def _jsonl(chunks: Iterator[list[Row]]) -> Iterator[str]:

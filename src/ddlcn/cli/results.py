@@ -42,6 +42,7 @@ def summary(
         "per_class": [],
         "most_confused": [],
         "calibration": None,
+        "rejection": tested.rejection._asdict() if tested and tested.rejection else None,
         "model": output and str(output),
         "report": report and str(report / "index.html"),
         **source_facts(found),
@@ -87,6 +88,8 @@ def show(result: dict[str, Any], as_json: bool) -> None:
         out.print("To measure the accuracy, hold images out with --train-per-class, or use ddlcn evaluate")
     else:
         show_test(out, result, f"trained on {trained_on(result)}, tested on {result['n_test']:,}")
+    if result["rejection"]:
+        _show_rejection(out, result["rejection"])
     for sentence in selection_sentences(result["selection"]):
         out.print(printable(sentence), style="dim")
     timings = {stage: s for stage, s in result["timings"].items() if s >= 0.05} | {"total": result["seconds"]}
@@ -110,6 +113,17 @@ def show_test(out: Console, result: dict[str, Any], how: str) -> None:
     if len(confused) > _PAIRS_SHOWN:
         out.print(f"and {len(confused) - _PAIRS_SHOWN:,} more pairs of classes (--json lists all)", style="dim")
     out.print("" if confused else "No mistakes\n")
+
+
+def _show_rejection(out: Console, found: dict[str, Any]) -> None:
+    """Print how many unknown and known images were rejected."""
+
+    def rejected(kind: str) -> str:
+        n, total = found[f"n_{kind}_rejected"], found[f"n_{kind}"]
+        return f"{n:,} of {total:,} {kind} images rejected, {n / total:.1%}"
+
+    out.print(rejected("unknown"))
+    out.print(f"{rejected('known')} (about {found['false_alarms']:.1%} expected)\n")
 
 
 def trained_on(facts: dict[str, Any]) -> str:

@@ -150,6 +150,8 @@ def evaluate(
     report: Annotated[Path | None, options.REPORT] = None,
     train_data: Annotated[Path | None, options.TRAIN_DATA] = None,
     part: Annotated[options.Part, options.PART] = options.Part.test,
+    unknown_label: Annotated[str, options.UNKNOWN_TESTED] = "unknown",
+    false_alarms: Annotated[Any, options.FALSE_ALARMS] = "0.05",
     jobs: Annotated[int | None, options.JOBS] = None,
     quiet: Annotated[bool, options.QUIET] = False,
     strict: Annotated[bool, options.STRICT] = False,
@@ -164,7 +166,8 @@ def evaluate(
     with progress_bars(not quiet) as tell, listen(tell):
         load = partial(_load, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
         found, known = load(data, part), load(train_data, options.Part.train) if train_data else None
-        tested = _test(classifier, found, report, tell, watch, known)
+        found, unknown = _without_unknown(classifier, found, unknown_label)
+        tested = _test(classifier, found, report, tell, watch, known, unknown=unknown, false_alarms=false_alarms)
     show(summary(classifier, found, tested, perf_counter() - start, watch, report=report), as_json)
 
 
@@ -212,6 +215,16 @@ def _check_report(folder: Path | None) -> None:
         report_page(folder)
 
 
+def _without_unknown(
+    model: "ddlcn.DDLCNClassifier", found: "ddlcn.ImageSet", label: str
+) -> tuple["ddlcn.ImageSet", "ddlcn.ImageSet"]:
+    """Images with labels of classes, and images with the label of unknown ones, unless a class has this name."""
+    unknown = (found.labels.astype(str) == label) & (label not in map(str, model.classes_))
+    if unknown.all():
+        raise DDLCNError(f"all images have the label {label!r}: add images of the model's classes")
+    return found.take((~unknown).nonzero()[0]), found.take(unknown.nonzero()[0])
+
+
 def _test(
     model: "ddlcn.DDLCNClassifier",
     images: "ddlcn.ImageSet",
@@ -220,11 +233,14 @@ def _test(
     watch: Stopwatch,
     train: "ddlcn.ImageSet | None" = None,
     curve: bool = False,
+    unknown: "ddlcn.ImageSet | None" = None,
+    false_alarms: float = 0.05,
 ) -> "Evaluation":
     from ddlcn.evaluation import evaluate
 
     with watch.time("testing"), listen(lambda _, done, total: tell("Testing", done, total)):
-        tested = evaluate(model, images.images, images.labels)
+        others = () if unknown is None else unknown.images
+        tested = evaluate(model, images.images, images.labels, others, false_alarms)
     if report:
         with watch.time("report"):
             from ddlcn.report import learning_curve, write_report

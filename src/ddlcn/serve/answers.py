@@ -25,6 +25,14 @@ class Prediction(BaseModel):
     label: str = Field(description="the most likely class")
     probability: float = Field(ge=0, le=1, description="calibrated on the training images")
     classes: list[Share] = Field(description="all classes, the most likely first")
+    novelty: float | None = Field(
+        ge=0, le=1, description="high for images unlike the training images; null if the model has no calibration"
+    )
+    unknown: bool | None = Field(
+        description="whether the novelty is at least 0.95, so that 5 % of images of known classes are called unknown; "
+        "null if the model has no calibration, or one on fewer than 19 images"
+    )
+    reason: str | None = Field(description="unlike the training images, and why, in words; null unless unknown")
 
 
 class Failure(BaseModel):
@@ -142,6 +150,9 @@ class Model(BaseModel):
     C: float = Field(description="weight of errors in the SVM")
     augmentation: str = Field(description="of the training images")
     selection: list[dict[str, Any]] = Field(description="settings chosen on held-out training images")
+    conformal: dict[str, Any] | None = Field(
+        description="how many held-out images novelty rests on; null if the model has no calibration"
+    )
     limits: Allowed
 
 

@@ -66,7 +66,8 @@ def _sample(response: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
 async def predict(
     service: TheService, images: Annotated[list[UploadFile], File(min_length=1, description="one image or several")]
 ) -> answers.Predictions:
-    """Classify images: the most likely class of each, and calibrated probabilities of all classes.
+    """Classify images: the most likely class of each, calibrated probabilities of all classes, and whether the image is
+    unlike the training images.
 
     An image that can't be used has an error in its place; if there is no other, the status is 422.
     """

@@ -93,10 +93,11 @@ function add(files) {
         item.best = await explain(item);
         item.thumbnail.onerror = () => (item.thumbnail.src = item.url = item.best.image); // a format that browsers don't know
         if (item.thumbnail.complete && !item.thumbnail.naturalWidth) item.thumbnail.onerror();
-        item.caption.textContent = item.best.label;
-        item.share.textContent = percent(item.best.probability);
-        item.button.ariaLabel = `${file.name}: ${item.best.label}, ${percent(item.best.probability)}`;
-        showStatus(`${file.name}: ${item.best.label}, ${percent(item.best.probability)}`);
+        const { label, probability, unknown, reason } = item.best;
+        item.caption.textContent = unknown ? "unknown" : label;
+        item.share.textContent = unknown ? `${label}\u00a0?` : percent(probability);
+        item.button.ariaLabel = `${file.name}: ${label}, ${percent(probability)}${unknown ? `, but ${reason}` : ""}`;
+        showStatus(item.button.ariaLabel);
         if (first) show(item);
         first = false;
       } catch (error) {
@@ -131,6 +132,8 @@ function show(item) {
   $("empty").hidden = true;
   $("file").textContent = item.file.name;
   $("label").replaceChildren(item.best.label, " ", make("small", { textContent: percent(item.best.probability) }));
+  $("reason").hidden = !item.best.unknown;
+  $("reason").textContent = `This image is ${item.best.reason}. It may belong to none of the classes.`;
   const [height, width] = item.best.shape;
   for (const frame of document.querySelectorAll(".frame")) {
     frame.style.setProperty("--ratio", width / height);

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib import colormaps
 
 from ddlcn import __version__
+from ddlcn.assessment import Assessment
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.description import describe
@@ -27,6 +28,7 @@ from ddlcn.serve.limits import Limits
 Upload = tuple[str, bytes]  # name and content of an image, as sent
 _PATCHES = 3  # of an atom
 _LEAST_SIDE = 1500  # pixels that a JPEG keeps per side: photographs of up to 9 million pixels are not shrunk
+FALSE_ALARMS = 0.05  # share of images of known classes that are called unknown
 _SIDE = 96  # of a patch that stands for an atom, in pixels
 
 
@@ -52,6 +54,8 @@ class Predictor:
         self.classes = [_text(label) for label in model.classes_]
         self.channels = {channel.name: channel for channel in atom_channels(self.model)}
         sides = [getattr(channel.descriptor, "max_side", 0) for channel in model.encoder_.channels]
+        conformal = describe(model)["conformal"]
+        self._tells_unknown = conformal is not None and conformal["min_false_alarms"] <= FALSE_ALARMS
         self._least_side = max(_LEAST_SIDE, 2 * max(sides))
 
     def warm_up(self) -> None:
@@ -76,7 +80,7 @@ class Predictor:
                     raise ImageError(f"{name!r} takes the request over {most}; send fewer images at once")
                 image = self._decoded(name, content)
                 pixels += image.shape[0] * image.shape[1]
-                found.append(answers.Prediction(**self._ranked(name, self.model.predict_proba([image])[0])))
+                found.append(answers.Prediction(**self._prediction(name, self.model.assess([image]))))
             except ImageError as error:
                 found.append(answers.Failure(name=name, error=str(error)))
         failures = [each for each in found if isinstance(each, answers.Failure)]
@@ -88,13 +92,13 @@ class Predictor:
         """Say where in an image the score of a class (by default, of the most likely) comes from."""
         number = None if label is None else self._number(label)
         name, image = upload[0], self._decoded(*upload)
-        probabilities = self.model.predict_proba([image])[0]
-        number = int(probabilities.argmax()) if number is None else number
+        assessment = self.model.assess([image])
+        number = int(assessment.probabilities.argmax()) if number is None else number
         evidence = self.model.explain(image, self.model.classes_[number])
         values, picture = evidence.map(), working_picture(self.model, image, evidence.shape)
         largest = float(np.abs(values).max())
         return answers.Explanation(
-            **self._ranked(name, probabilities),
+            **self._prediction(name, assessment),
             explained=self.classes[number],
             score=evidence.score,
             bias=evidence.bias,
@@ -154,11 +158,21 @@ class Predictor:
             raise NotFound(f"class={label!r}: choose from {known}{', …' if len(self.classes) > 10 else ''}")
         return self.classes.index(label)
 
-    def _ranked(self, name: str, probabilities: np.ndarray) -> dict[str, Any]:
-        """The fields of a prediction."""
+    def _prediction(self, name: str, assessment: Assessment) -> dict[str, Any]:
+        """The fields of a prediction for one image."""
+        [probabilities], reason = assessment.probabilities, None
         order = np.argsort(-probabilities, kind="stable")
         shares = [answers.Share(label=self.classes[c], probability=float(probabilities[c])) for c in order]
-        return {"name": name, **shares[0].model_dump(), "classes": shares}
+        if self._tells_unknown:
+            [reason] = assessment.unknown_reasons(FALSE_ALARMS)
+        return {
+            "name": name,
+            **shares[0].model_dump(),
+            "classes": shares,
+            "novelty": None if assessment.novelty is None else float(assessment.novelty[0]),
+            "unknown": reason is not None if self._tells_unknown else None,
+            "reason": reason,
+        }
 
     def _share(
         self, image: np.ndarray, evidence: Evidence, channel: Channel, atom: int, share: float

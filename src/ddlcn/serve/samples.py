@@ -4,18 +4,22 @@ from typing import Any
 
 _CLASSES = [{"label": "tulip", "probability": 0.91}, {"label": "daisy", "probability": 0.09}]
 _PREDICTION = {"name": "one.jpg", "label": "tulip", "probability": 0.91, "classes": _CLASSES}
+_KNOWN = {**_PREDICTION, "novelty": 0.36, "unknown": False, "reason": None}
+_REASON = "unlike the training images: channel sift has fewer active codes than in any of them"
+_UNKNOWN = {**_PREDICTION, "name": "white.png", "novelty": 0.98, "unknown": True, "reason": _REASON}
 _PATH = {"path": "M16 24L16 1M16 99L16 76", "strength": 1.0}
 _ATOM = {"channel": "sift", "atom": 12, "strokes": [_PATH], "picture": None, "learnt_from": "tulip"}
 _GIVEN = {"mean_gain": None, "standard_error": None, "chosen": True, "reason": "given, or by the preset"}
 
 PREDICTIONS: dict[str, Any] = {
     "predictions": [
-        _PREDICTION,
+        _KNOWN,
+        _UNKNOWN,
         {"name": "two.png", "error": "'two.png' is damaged or unreadable (unexpected end); replace it or remove it"},
     ]
 }
 EXPLANATION: dict[str, Any] = {
-    **_PREDICTION,
+    **_KNOWN,
     "explained": "tulip",
     "score": 0.53,
     "bias": -0.25,
@@ -39,7 +43,7 @@ MODEL: dict[str, Any] = {
     "name": "flowers",
     "version": "0.1.0",
     "classes": ["daisy", "tulip"],
-    "n_train": 40,
+    "n_train": 147,
     "value_range": [0.0, 1.0],
     "preprocessing": {"deskew": None},
     "channels": [
@@ -56,6 +60,13 @@ MODEL: dict[str, Any] = {
     "C": 1.0,
     "augmentation": "flip",
     "selection": [{"setting": "augmentation", "candidate": "flip", **_GIVEN}],
+    "conformal": {
+        "n_images": 49,
+        "n_smallest_class": 24,
+        "min_false_alarms": 0.02,
+        "max_coverage": 0.98,
+        "max_class_conditional_coverage": 0.96,
+    },
     "limits": {"bytes": 33554432, "images": 16, "pixels": 32000000},
 }
 HEALTH = {"status": "ok"}
