@@ -1,7 +1,8 @@
 """What is installed is pinned, under compatible licences, and no command connects to the network."""
 
+import json
 import re
-from importlib.metadata import requires
+from importlib.metadata import requires, version
 from runpy import run_path
 from types import SimpleNamespace
 
@@ -25,6 +26,17 @@ def test_requirements_are_pinned():
                 assert version.operator == "=="
                 assert need.specifier.contains(version.version, prereleases=True), f"{pin} against {need}"
     assert not re.search(r"://|index|--|@", licences.PINS.read_text())  # no addresses
+
+
+def test_bill_of_materials_has_all_pins():
+    """The CycloneDX file names the same packages and versions as the pins, and no address."""
+    text = (ROOT / "sbom.json").read_text()
+    bom = json.loads(text)
+    listed = {(canonicalize_name(each["name"]), each["version"]) for each in bom["components"]}
+    pinned = {(name, next(iter(pin.specifier)).version) for name, pins in licences.pinned().items() for pin in pins}
+    assert listed == pinned, "run bash .ci/lock"
+    assert bom["metadata"]["component"]["version"] == version("ddlcn")
+    assert set(re.findall("https?://[^/]+", text)) == {"http://cyclonedx.org"}  # its schema
 
 
 def test_every_licence_is_listed_and_compatible():
