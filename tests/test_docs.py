@@ -198,7 +198,8 @@ def test_json_page_has_all_keys(section, folder, monkeypatch, capsys):
 
 def test_json_page_has_all_keys_of_a_prediction(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    command = "predict model.ddlcn data --top 2 --probabilities --sort-into sorted --format jsonl -q"
+    options = "--top 2 --probabilities --min-probability 0.1 --coverage 0.5 --sort-into sorted --format jsonl -q"
+    command = f"predict model.ddlcn data {options}"
     assert set(json.loads(run(command, capsys).splitlines()[0])) == set(documented("predict")[1])
 
 
