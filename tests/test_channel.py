@@ -163,11 +163,16 @@ def test_description_round_trip(channel):
         channel.power = 0.25
 
 
-INVALID = {"weight": [0, "heavy", float("nan")], "power": [0, 5], "name": ["a__b", "a.b"], "coder__beta": [-1]}
+INVALID = {
+    "weight": [0, "heavy", float("nan")],
+    "power": [0, 5],
+    "name": ["a__b", "a.b", "calibration"],
+    "coder__beta": [-1],
+}
 INVALID |= {"coder": [None], "pooling": [MeanGrid()], "dictionary": [None, DictionaryLearning(atoms_per_class=0)]}
 INVALID |= {"deeper_coder__n_neighbors": [0], "pooling__levels": [()], "descriptor__step": [0]}
 WORDS = (
-    "weight=|power=|give a name|beta=|use MeanGrid|its coder needs dict|atoms_per_class=0|n_neighbors=|levels=|step=0"
+    "weight=|power=|another name|beta=|use MeanGrid|its coder needs dict|atoms_per_class=0|n_neighbors=|levels=|step=0"
 )
 
 

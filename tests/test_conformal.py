@@ -148,7 +148,8 @@ def test_held_out_images_taught_nothing():
     rows, scores = model.held_out_
     assert len(rows) == len(scores) == len(model.calibration_.own) == len(labels) // 3
     own = model.svm_.log_probabilities(scores)[np.arange(len(rows)), np.searchsorted(model.classes_, labels[rows])]
-    assert_allclose(model.calibration_.own, own, atol=1e-5)
+    assert_allclose(np.sort(model.calibration_.own), np.sort(own), atol=1e-5)
+    assert (np.diff(rows) > 0).all()
     backwards = quick_model().fit(images[::-1], labels[::-1])
     assert_array_equal(np.sort(len(labels) - 1 - backwards.held_out_.rows), np.sort(rows))
 
@@ -171,6 +172,8 @@ def test_too_few_images(model):
         model.predict_set(images, class_conditional=True)
     with pytest.raises(DDLCNError, match=r"false_alarms=0.001 needs 999"):
         model.is_unknown(images, false_alarms=0.001)
+    with pytest.raises(DDLCNError, match=r"coverage=0.999 needs 999 .* in every class, .*: ask for less"):
+        model.predict_set(images, coverage=0.999, class_conditional=True)
     for wrong in (0, 1, -0.5, 95):
         with pytest.raises(DDLCNError, match="must be between 0 and 1"):
             model.predict_set(images, coverage=wrong)

@@ -97,6 +97,12 @@ def test_color_is_described_if_a_tenth_of_the_images_have_it(digits, run, share,
     assert learning.suited_channels(channels[:1], choose, (0.0, 1.0), images, run) == channels[:1]
 
 
+def test_channels_that_need_colour_which_is_not_there(digits, run):
+    color = [channel for channel in best().channels if channel.name == "color"]
+    with pytest.raises(DDLCNError, match="the images have no colour, which all channels need: add a channel"):
+        learning.suited_channels(color, Selection(digits[1], 0), (0.0, 16.0), digits[0], run)
+
+
 def test_warning_if_colour_follows_the_class(digits, run):
     images, labels = colored_digits(digits, digits[1] < 2)
     with pytest.warns(UserWarning, match="some classes have grey images only and others colour images only"):

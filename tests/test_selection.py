@@ -31,7 +31,7 @@ def test_gain_must_exceed_its_standard_error(factor, taken):
     assert set(first) == KEYS
     assert (first["mean_gain"], first["standard_error"]) == (0, 0)
     assert second["mean_gain"] == pytest.approx(factor / 48**0.5)
-    assert second["standard_error"] == pytest.approx(48**-0.5)
+    assert second["standard_error"] == pytest.approx(47**-0.5)
     assert chosen(selection.record) == {"size": taken}
 
 
@@ -66,6 +66,12 @@ def test_sample_has_whole_classes(classes, images, sampled, of_each):
     assert np.count_nonzero(found) == sampled
     assert (np.diff(sample) > 0).all()
     assert_array_equal(sample, Selection(y, 0).sample)
+
+
+def test_one_held_out_image_decides_nothing():
+    selection = Selection(np.array([0, 0, 1, 1]), 0)
+    assert selection.choose("C", [1, 10], lambda C: np.log([0.1 * C])) == 1
+    assert selection.record[0]["reason"] == "default, because no image can be held out"
 
 
 # ------------------------------------------------------------------------------------------------- weights

@@ -14,10 +14,11 @@ from ddlcn.conformal import Conformal, activity
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.linear.svm import LinearSVM
+from ddlcn.linear.validation import MOST_HELD_OUT
 
 _NO_CALIBRATION = (
-    "this model has no calibration, because no image was held out: "
-    'train with images_per_class="auto" on at least two images per class'
+    "this model has no calibration, because its file is older or all its images taught dictionaries: "
+    'train it again with images_per_class "auto", the default, and at least two images per class'
 )
 
 
@@ -185,7 +186,9 @@ class AssessmentMixin:
         if have < needed:
             where = "in every class" if class_conditional else "in all"
             what = f"{name}={value:g} needs {needed} held-out training images {where}, and this model has {have}"
-            raise DDLCNError(f"{what}: train on about {3 * needed} images {where}, or ask for less")
+            possible = needed * (len(self.classes_) if class_conditional else 1) <= MOST_HELD_OUT
+            more = f"train on about {3 * needed} images {where}, or " if possible else ""
+            raise DDLCNError(f"{what}: {more}ask for less")
 
 
 def _is_unknown(novelty: np.ndarray | None, false_alarms: float) -> np.ndarray:

@@ -117,8 +117,8 @@ class Channel:
     def check(self) -> None:
         """Raise if a parameter is invalid, also one of a part."""
         own, linear = f"channel {self.name!r}", self.coder is None or isinstance(self.coder, LinearCoder)
-        if not re.fullmatch(r"[\w -]{1,64}", self.name) or "__" in self.name:
-            raise DDLCNError(f"{own}: give a name of letters and digits, without a double underscore")
+        if not re.fullmatch(r"[\w -]{1,64}", self.name) or "__" in self.name or self.name in ("svm", "calibration"):
+            raise DDLCNError(f"{own}: give another name of letters and digits, without a double underscore")
         if self.weight != "auto" and (isinstance(self.weight, str) or not 0 < self.weight <= MAX_WEIGHT):
             raise DDLCNError(f'weight={self.weight!r} of {own}: must be "auto" or above 0, at most {MAX_WEIGHT:g}')
         if not 0 < self.power <= 4:

@@ -168,7 +168,7 @@ class DDLCNClassifier(AssessmentMixin, ImageEstimator):
         self.__dict__ = kept | {key: value for key, value in vars(checked).items() if key.endswith("_in_")}
         self.encoder_, self.svm_, self.classes_, self.selection_ = encoder, svm, classes, choose.record
         self.calibration_, self.training_record_ = calibration, training_data.record(data.labels)
-        self.held_out_: HeldOut | None = svm.held_out_._replace(rows=data.order[svm.held_out_.rows])
+        self.held_out_: HeldOut | None = data.held_out(svm)
         self.augmentation_, self.n_train_, self.timings_ = policy, len(y), dict(run.timings)
         return self
 

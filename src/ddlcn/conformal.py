@@ -30,7 +30,7 @@ from ddlcn.encoder import ImageEncoder
 _USUAL = 3.0  # standard deviations of a channel's activity that are no excess
 _PRICE = 10.0  # of a standard deviation of excess, in log-probabilities
 _SILENT = 1e-3  # ‖b‖₁ / ‖b‖₂ of a block of zeros
-_SMALLEST = 1e-3  # standard deviation
+SMALLEST_DEVIATION = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Conformal:
         mean = activity.mean(axis=0)
         spread = activity.std(axis=0) * np.sqrt((len(y) + 1) / freedom) * student
         farthest = np.abs(activity - mean).max(axis=0) / _USUAL  # none of these images has an excess
-        deviation = np.maximum.reduce([spread, farthest, np.full_like(spread, _SMALLEST)]).astype(np.float32)
+        deviation = np.maximum.reduce([spread, farthest, np.full_like(spread, SMALLEST_DEVIATION)]).astype(np.float32)
         found = _conformity(log_probabilities, activity, mean, deviation)
         return cls(found[np.arange(len(y)), y], found.max(axis=1), y.astype(np.int32), mean, deviation)
 

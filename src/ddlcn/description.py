@@ -157,7 +157,8 @@ def _calibration_sentences(conformal: dict[str, Any] | None) -> list[str]:
     return [
         f"calibrated on {conformal['n_images']:,} held-out training images,"
         f" {conformal['n_smallest_class']:,} in the smallest class",
-        f"false alarms from {low:g}, coverage up to {high:g}, class-conditional up to {conditional:g}",
+        f"false alarms from {low:g}, coverage up to {high:g}"
+        + (f", class-conditional up to {conditional:g}" if conditional else ""),
     ]
 
 

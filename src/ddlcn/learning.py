@@ -93,7 +93,10 @@ def suited_channels(
         warnings.warn(
             f"{what}: the model may learn the kind of camera; use the same kind of images for all", stacklevel=4
         )
-    return tuple(c for c in channels if share >= _COLORED or not getattr(c.descriptor, "needs_color", False))
+    suited = tuple(c for c in channels if share >= _COLORED or not getattr(c.descriptor, "needs_color", False))
+    if not suited:
+        raise DDLCNError("the images have no colour, which all channels need: add a channel such as sift")
+    return suited
 
 
 def learn_encoder(

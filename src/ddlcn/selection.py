@@ -38,8 +38,8 @@ class Selection:
     seed : int
         Draws the sample and its folds, which are the same for all comparisons.
     unseen : array of bool, optional
-        The images that no dictionary is learnt from: only these are held out where dictionaries encode them, if there
-        are any.
+        The images that no dictionary is learnt from: only these are held out where dictionaries encode them, if each
+        class has some.
     n_jobs : int or None
         Threads.
 
@@ -92,13 +92,13 @@ class Selection:
         """
         incumbent, *others = candidates
         best = log_likelihoods(incumbent)
-        if not len(best):
+        if len(best) < 2:  # one image has no standard error
             return self.fixed(setting, incumbent, "default, because no image can be held out")
         rows = [_row(setting, incumbent, 0.0, 0.0, False, "default")]
         for candidate in others:
             found = log_likelihoods(candidate)
             gains = found - best
-            mean, error = float(gains.mean()), float(gains.std() / len(gains) ** 0.5)
+            mean, error = float(gains.mean()), float(gains.std(ddof=1) / len(gains) ** 0.5)
             rows.append(_row(setting, candidate, mean, error, False, f"compared with {incumbent}"))
             if mean > error:
                 incumbent, best = candidate, found

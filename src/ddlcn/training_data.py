@@ -23,6 +23,7 @@ from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.images import absolute, as_images, canonical_order, take
 from ddlcn.linear.svm import LinearSVM
+from ddlcn.linear.validation import HeldOut
 from ddlcn.selection import Selection
 
 _ROWS_AT_ONCE = 512  # in an entry of the work folder
@@ -56,6 +57,12 @@ class TrainingData:
     def y(self) -> np.ndarray:
         """The number of each image's class."""
         return np.unique(self.labels, return_inverse=True)[1]
+
+    def held_out(self, svm: LinearSVM) -> HeldOut | None:
+        """Return the scores of the images that an SVM held out, by the numbers that the caller knows."""
+        rows, scores = self.order[svm.held_out_.rows], svm.held_out_.scores
+        order = np.argsort(rows)
+        return HeldOut(rows[order], scores[order]) if len(rows) else None
 
     def rows(self, features: csr_array, groups: np.ndarray, unseen: np.ndarray) -> TrainingRows:
         """Return rows of these images and of augmented copies; `groups` has the image of each."""
@@ -167,8 +174,9 @@ def recall(run: Any, svm: LinearSVM) -> TrainingRows:
     facts = run.read(name)
     parts = (run.read(f"{name}-{part}") for part in range(int(facts["parts"][0])))
     features = run.assemble(parts, svm.n_features_in_)
-    labels = svm.classes_[facts["targets"]]
-    return TrainingRows(features, labels, facts["weights"], facts["groups"], facts["unseen"])
+    labels, nothing = svm.classes_[facts["targets"]], np.zeros(len(facts["targets"]), np.bool_)
+    unseen = facts.get("unseen", nothing)  # entries of before do not have it
+    return TrainingRows(features, labels, facts["weights"], facts["groups"], unseen)
 
 
 def joined(model: Any, data: TrainingData, run: Any) -> TrainingRows:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -93,14 +92,15 @@ def measure_sets(name: str, t: int, seed: int) -> dict[str, Any]:
     data = _load(name)
     train, test = split(data.target, t, seed)
     model, tested = trained(data, train, seed), data.take(test)
-    sets = model.predict_set(tested.images, COVERAGE)
+    assessed = model.assess(tested.images)
+    sets, predicted = assessed.sets(COVERAGE), assessed.probabilities.argmax(axis=1)
     truth = np.searchsorted(model.classes_, tested.target)
     found: dict[str, Any] = {
-        "accuracy": model.score(tested.images, tested.target),
+        "accuracy": (predicted == truth).mean(),
         "coverage": sets[np.arange(len(truth)), truth].mean(),
         "set_size": sets.sum(axis=1).mean(),
         "empty": (~sets.any(axis=1)).mean(),
-        "false_alarms": model.is_unknown(tested.images, FALSE_ALARMS).mean(),
+        "false_alarms": assessed.unknown(FALSE_ALARMS).mean(),
     }
     if name in OTHERS:
         rng = np.random.default_rng(seed)
@@ -121,13 +121,13 @@ def measure_unseen(name: str, t: int, seed: int) -> dict[str, Any]:
     out = np.random.default_rng(seed).permutation(classes)[: round(LEFT_OUT[name] * len(classes))]
     model = trained(data, train[~np.isin(data.target[train], out)], seed)
     tested, unseen = data.take(test), np.isin(data.target[test], out)
-    probability = model.predict_proba(tested.images).max(axis=1)
-    scores = {"novelty": model.novelty(tested.images), "probability": 1 - probability}
+    found = model.assess(tested.images)
+    scores = {"novelty": found.novelty, "probability": 1 - found.probabilities.max(axis=1)}
     return {f"auroc_{each}": roc_auc_score(unseen, score) for each, score in scores.items()}
 
 
 def _load(name: str) -> ImageSet:
-    data = load_dataset(name, os.environ["DDLCN_DATA"])
+    data = load_dataset(name)
     if name != "caltech101":
         return data
     names = np.array(data.target_names)[data.target]
@@ -142,7 +142,6 @@ def main() -> None:
     parser.add_argument("--only", default="", help="data sets, comma-separated")
     parser.add_argument("--out", type=Path, required=True, help="file of results, to start or to continue")
     chosen = parser.parse_args()
-    os.environ.setdefault("DDLCN_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
     lines = chosen.out.read_text().splitlines() if chosen.out.exists() else []
     done = [json.loads(line)["run"] for line in lines]
     for seed, (task, sets) in product(range(chosen.first, chosen.first + chosen.seeds), TASKS.items()):

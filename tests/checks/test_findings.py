@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ddlcn import DDLCNClassifier, ImageSet
-from ddlcn.checks import DataCheck, HeldOut, check_images, examine, image_facts
+from ddlcn.checks import DataCheck, HeldOutPredictions, check_images, examine, image_facts
 
 MODEL = DDLCNClassifier("paper", atoms_per_class=3, deeper_atoms=(), C=10.0)
 
@@ -92,7 +92,7 @@ def test_without_predictions(planted: ImageSet) -> None:
 def test_predictions_of_a_model(planted: ImageSet) -> None:
     probabilities = 0.2 + 0.4 * np.eye(3)[planted.target]
     probabilities[5] = [0.05, 0.05, 0.9]
-    held_out = HeldOut.of(planted, np.arange(20), probabilities[:20], np.array(["a", "b", "c"]))
+    held_out = HeldOutPredictions.of(planted, np.arange(20), probabilities[:20], np.array(["a", "b", "c"]))
     check = examine(planted, image_facts(planted.images), held_out)
     assert np.isnan(check.scores["mislabelled"][20:]).all()
     assert check.scores["mislabelled"][:20].argmax() == 5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ddlcn import DDLCNClassifier, ImageSet
-from ddlcn.checks import HeldOut, held_out_predictions
+from ddlcn.checks import HeldOutPredictions, held_out_predictions
 from ddlcn.execution.progress import listen
 
 MODEL = DDLCNClassifier("paper", atoms_per_class=4, deeper_atoms=(), C=30.0)
@@ -58,5 +58,14 @@ def test_progress() -> None:
 def test_probabilities_of_some_rows() -> None:
     """As a model gives them, whose classes are sorted as text."""
     images = ImageSet.of(noise(3), [2, 10, 2])
-    found = HeldOut.of(images, np.array([2, 1]), np.array([[0.3, 0.7], [0.8, 0.2]]), np.array(["10", "2"]))
+    found = HeldOutPredictions.of(images, np.array([2, 1]), np.array([[0.3, 0.7], [0.8, 0.2]]), np.array(["10", "2"]))
     np.testing.assert_allclose(found.probabilities, [[np.nan] * 2, [0.2, 0.8], [0.7, 0.3]])
+
+
+def test_numbers_of_groups_do_not_matter() -> None:
+    """Which images are held out together matters, not what their group is called."""
+    y, groups = np.arange(24) % 2, np.zeros(24, int)
+    groups[[0, 5]], groups[[2, 9]], groups[[4, 11]] = 1, 2, 3
+    renamed = np.array([0, 3, 1, 2])[groups]
+    one, other = (held_out_predictions(MODEL, noise(24), y, each, n_folds=3) for each in (groups, renamed))
+    np.testing.assert_array_equal(one.probabilities, other.probabilities)

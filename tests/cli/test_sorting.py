@@ -18,6 +18,10 @@ LABELS = [
     "nul.txt",
     "é\x1b",
     "x" * 300,
+    "画" * 100,
+    "lone \ud800",
+    "caf\u00e9",
+    "cafe\u0301",
     "trail. ",
     "Case",
     "case",
@@ -30,7 +34,7 @@ def test_safe_names() -> None:
     names = safe_names(LABELS)
     assert len({name.casefold() for name in names.values()}) == len(LABELS)
     for name in names.values():
-        assert 0 < len(name) <= 110
+        assert 0 < len(name.encode()) <= 210
         assert not set(name) & set('<>:"/\\|?*\x1b')
         assert name not in (".", "..", "CON", "nul.txt")
         assert name[0] != "."
@@ -55,6 +59,15 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         assert mine.read_text() == "mine"
         assert sorter.counts == {"cat": 3}
     assert len(list(mine.parent.iterdir())) == 3
+
+
+def test_long_file_names(tmp_path: Path) -> None:
+    """A second file of a name that has no room for a number."""
+    sorter, name = Sorter(tmp_path / "sorted", ["a"], False, []), "x" * 250 + ".png"
+    for folder, content in (("one", b"1"), ("two", b"2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_bytes(content)
+        assert Path(sorter.put(str(tmp_path / folder / name), "a")).read_bytes() == content
 
 
 def test_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,12 +54,13 @@ def test_held_out_log_likelihood(n_classes):
 
 
 def test_only_unseen_rows_are_held_out():
-    """Copies of unseen rows follow them; without any unseen row, all are held out."""
+    """Copies of unseen rows follow them; if a class has no unseen row, all are held out."""
     y, groups = np.tile(np.repeat(np.arange(3), 4), 2), np.tile(np.arange(12), 2)
     unseen = np.arange(24) % 4 == 1
     fold_of, held_out = split(y, groups, np.ones(24), 0, unseen)
     assert_array_equal(held_out, [1, 5, 9])
     assert_array_equal(np.flatnonzero(fold_of >= 0), [1, 5, 9, 13, 17, 21])
     assert len(split(y, groups, np.ones(24), 0, np.zeros(24, bool))[1]) == 12
+    assert len(split(y, groups, np.ones(24), 0, unseen & (y > 0))[1]) == 12  # a class without any
     rows = np.random.default_rng(0).normal(size=(24, 20))
     assert len(held_out_log_likelihood(rows @ rows.T, y, 1.0, 0, groups, unseen=unseen)) == 3

@@ -153,6 +153,10 @@ def test_description_is_checked(saved):
         ("svm.intercept", np.float64(1e16)),
         ("sift.atom_classes", np.int32(3)),
         ("sift.atom_classes", np.int32(-1)),
+        ("calibration.classes", np.int32(3)),
+        ("calibration.own", np.float32(2)),
+        ("calibration.deviation", np.float32(0)),
+        ("calibration.mean", np.float32(np.nan)),
     ],
 )
 def test_numbers_in_tensors(saved, tensor, number):

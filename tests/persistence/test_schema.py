@@ -107,6 +107,11 @@ CHANGES = {
     "counts of images": lambda d: d["training"].update(n_train=1000),
     "no date": lambda d: d["training"].update(created="yesterday"),
     "no accuracy": lambda d: d["training"].update(test={"accuracy": 1.5, "n_images": 3}),
+    "two choices": lambda d: d.update(selection=[row for row in d["selection"] for _ in (1, 2)]),
+    "no choice": lambda d: d.update(selection=[row | {"chosen": False} for row in d["selection"]]),
+    "setting without a name": lambda d: d["selection"][0].update(setting=""),
+    "error without a gain": lambda d: d["selection"][0].update(mean_gain=None, standard_error=1.0),
+    "name of tensors": lambda d: d["channels"][1].update(name="calibration"),
     "duality gaps": lambda d: d["svm"]["duality_gap"].pop(),
 }
 
@@ -125,6 +130,8 @@ TENSORS = {
     "empty": lambda t: t.update({"sift.dictionary.0": Tensor("F32", (0, 128))}),
     "precision": lambda t: t.update({"sift.dictionary.0": Tensor("F16", (9, 128))}),
     "atom classes": lambda t: t.update({"sift.atom_classes": Tensor("I32", (8,))}),
+    "long calibration": lambda t: t.update({"calibration.own": Tensor("F32", (1 << 17,))}),
+    "half a calibration": lambda t: t.pop("calibration.mean"),
     "high": lambda t: t.update({"svm.coef": Tensor("F32", (4, t["svm.coef"].shape[1]))}),
     "integers": lambda t: t.update({"svm.intercept": Tensor("I32", (3,))}),
 }
@@ -133,7 +140,7 @@ TENSORS = {
 @pytest.mark.parametrize("name", TENSORS)
 def test_invalid_tensors(description, tensors, name):
     TENSORS[name](tensors)
-    with pytest.raises(ValueError, match=r"tensors|dictionar|type or shape"):
+    with pytest.raises(ValueError, match=r"tensors|dictionar|type or shape|invalid shape"):
         schema.check(description, tensors)
 
 

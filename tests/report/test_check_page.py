@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ddlcn import DDLCNError, ImageSet
-from ddlcn.checks import DataCheck, HeldOut, examine, image_facts
+from ddlcn.checks import DataCheck, HeldOutPredictions, examine, image_facts
 from ddlcn.report import write_check
 from tests.report.conftest import HOSTILE, bars, check_layout, open_page
 from tests.report.test_page import Parsed
@@ -28,7 +28,7 @@ def check() -> DataCheck:
     probabilities[8:70] = probabilities[8:70][:, ::-1]
     deviations = rng.uniform(0, 2, 80)
     deviations[7] = 5
-    return examine(found, image_facts(found.images), HeldOut(probabilities, deviations))
+    return examine(found, image_facts(found.images), HeldOutPredictions(probabilities, deviations))
 
 
 @pytest.fixture(scope="module")

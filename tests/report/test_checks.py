@@ -3,7 +3,7 @@
 import numpy as np
 
 from ddlcn import ImageSet
-from ddlcn.checks import HeldOut, examine, image_facts
+from ddlcn.checks import HeldOutPredictions, examine, image_facts
 from ddlcn.report.checks import check_section
 
 
@@ -16,7 +16,9 @@ def test_pictures_are_limited_but_everything_is_counted() -> None:
     found = ImageSet.of(images, np.arange(100) % 2)
     probabilities = np.tile([0.3, 0.7], (100, 1))
     probabilities[1::2] = [0.1, 0.9]
-    held_out = HeldOut(np.where(np.arange(100)[:, None] < 90, probabilities[:, ::-1], probabilities), np.ones(100))
+    held_out = HeldOutPredictions(
+        np.where(np.arange(100)[:, None] < 90, probabilities[:, ::-1], probabilities), np.ones(100)
+    )
     section = check_section(examine(found, image_facts(images), held_out), name)
     assert (section["n_groups"], section["n_differ"], section["n_duplicates"], len(section["groups"])) == (
         50,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ddlcn.checks.duplicates import Duplicates, find_duplicates
 from ddlcn.checks.facts import ImageFacts, image_facts
-from ddlcn.checks.held_out import N_FOLDS, HeldOut, held_out_predictions
+from ddlcn.checks.held_out import N_FOLDS, HeldOutPredictions, held_out_predictions
 from ddlcn.checks.scores import blank_score, is_mislabelled, mislabelled_score, unbalanced_score, unusual_score
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.descriptors.color import grey_by_class_score
@@ -39,7 +39,7 @@ class DataCheck:
     duplicates : Duplicates
     colored : array of bool
         Whether each image has colour.
-    held_out : HeldOut or None
+    held_out : HeldOutPredictions or None
         The predictions that the scores come from.
     """
 
@@ -49,7 +49,7 @@ class DataCheck:
     suggested: np.ndarray
     duplicates: Duplicates
     colored: np.ndarray
-    held_out: HeldOut | None
+    held_out: HeldOutPredictions | None
 
     @property
     def names(self) -> Sequence[str]:
@@ -167,7 +167,7 @@ class DataCheck:
         }
 
 
-def examine(images: ImageSet, facts: ImageFacts, held_out: HeldOut | None = None) -> DataCheck:
+def examine(images: ImageSet, facts: ImageFacts, held_out: HeldOutPredictions | None = None) -> DataCheck:
     """Find what looks wrong, from facts about images and held-out predictions if there are any.
 
     Parameters
@@ -175,7 +175,7 @@ def examine(images: ImageSet, facts: ImageFacts, held_out: HeldOut | None = None
     images : ImageSet
     facts : ImageFacts
         Of these images, by `image_facts`.
-    held_out : HeldOut, optional
+    held_out : HeldOutPredictions, optional
         Of these images, by `held_out_predictions` or by a model's own cross-validation. Without it, labels are not
         judged.
 
@@ -235,7 +235,7 @@ def check_images(images: ImageSet, model: DDLCNClassifier | None = None, n_folds
     order = np.lexsort((facts.digests, images.target))  # the result does not depend on the order of images
     found = held_out_predictions(model, take(images.images, order), images.target[order], group[order], n_folds)
     back = np.argsort(order)
-    return examine(images, facts, HeldOut(*(each[back] for each in found)))
+    return examine(images, facts, HeldOutPredictions(*(each[back] for each in found)))
 
 
 def _numbered_by_importance(found: Duplicates, y: np.ndarray) -> Duplicates:

@@ -14,7 +14,7 @@ from ddlcn.linear.validation import folds
 N_FOLDS = 5
 
 
-class HeldOut(NamedTuple):
+class HeldOutPredictions(NamedTuple):
     """What models that did not see an image say of it; NaN for the only picture of a class.
 
     `probabilities` has a column per class. `deviations` has the largest deviation of a channel's activity from what is
@@ -25,7 +25,9 @@ class HeldOut(NamedTuple):
     deviations: np.ndarray
 
     @classmethod
-    def of(cls, images: ImageSet, rows: np.ndarray, probabilities: np.ndarray, classes: np.ndarray) -> "HeldOut":
+    def of(
+        cls, images: ImageSet, rows: np.ndarray, probabilities: np.ndarray, classes: np.ndarray
+    ) -> "HeldOutPredictions":
         """Return probabilities that are known of some rows of `images`, with a column per label in `classes`."""
         numbers = {name: number for number, name in enumerate(images.target_names.tolist())}
         found = np.full((len(images), len(numbers)), np.nan)
@@ -36,7 +38,7 @@ class HeldOut(NamedTuple):
 
 def held_out_predictions(
     model: DDLCNClassifier, images: Any, y: np.ndarray, groups: np.ndarray | None = None, n_folds: int = N_FOLDS
-) -> HeldOut:
+) -> HeldOutPredictions:
     """Predict each image by a model that was trained without it.
 
     Parameters
@@ -53,13 +55,13 @@ def held_out_predictions(
 
     Returns
     -------
-    HeldOut
+    HeldOutPredictions
         All NaN if fewer than two classes have two images.
     """
     n_classes, fold = int(y.max()) + 1, _folds_of(y, groups, n_folds, model.random_state)
     probabilities, deviations = np.full((len(y), n_classes), np.nan), np.full(len(y), np.nan)
     if len(np.unique(y[fold >= 0])) < 2:
-        return HeldOut(probabilities, deviations)
+        return HeldOutPredictions(probabilities, deviations)
     n_folds = int(fold.max()) + 1
     for number in track("Held-out", range(n_folds), total=n_folds):
         with listen(lambda *_: None):  # the folds have a progress bar of their own
@@ -71,7 +73,7 @@ def held_out_predictions(
             probabilities[np.ix_(held, fitted.classes_)] = fitted.svm_.probabilities(fitted.svm_.scores(rows))
             if calibration:
                 deviations[held] = np.abs(calibration.deviations(activity(fitted.encoder_, rows))).max(axis=1)
-    return HeldOut(probabilities, deviations)
+    return HeldOutPredictions(probabilities, deviations)
 
 
 def _folds_of(y: np.ndarray, groups: np.ndarray | None, n_folds: int, seed: Any) -> np.ndarray:
@@ -80,4 +82,5 @@ def _folds_of(y: np.ndarray, groups: np.ndarray | None, n_folds: int, seed: Any)
     if groups is not None:
         alone = np.where(groups > 0, len(y) + groups, alone)
     _, first, inverse = np.unique(alone, return_index=True, return_inverse=True)
-    return folds(y[first], seed if isinstance(seed, int) else 0, n_folds)[inverse]
+    rank = np.argsort(np.argsort(first))  # groups in the order of images, whatever their numbers
+    return folds(y[np.sort(first)], seed if isinstance(seed, int) else 0, n_folds)[rank[inverse]]

@@ -19,7 +19,7 @@ from rich.text import Text
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import command, load_model
-from ddlcn.cli.rejection import Rejection, Row
+from ddlcn.cli.rejection import RejectionOptions, Row
 from ddlcn.cli.sorting import Sorter
 from ddlcn.cli.terminal import console, disarmed, printable
 from ddlcn.errors import DDLCNError, ImageError, listed
@@ -83,7 +83,9 @@ def predict(
     if link and not sort_into:
         raise DDLCNError("--link is about --sort-into; name its folder with --sort-into DIR")
     classifier = load_model(model, jobs or -1, quiet)
-    rejection = Rejection(classifier, unknown_label, reject, false_alarms, min_probability, coverage, class_conditional)
+    rejection = RejectionOptions(
+        classifier, unknown_label, reject, false_alarms, min_probability, coverage, class_conditional
+    )
     labels = [*classifier.classes_.tolist(), *[unknown_label] * rejection.rejects]
     sorter = Sorter(sort_into, labels, link, images) if sort_into else None
     paths, _ = ddlcn.find_images(chain.from_iterable(_listed() if name == "-" else [name] for name in images))
@@ -121,7 +123,7 @@ def _predictions(
     paths: list[str],
     top: int,
     every: bool,
-    rejection: Rejection,
+    rejection: RejectionOptions,
     sorter: Sorter | None,
     strict: bool,
     broken: list[Row],

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Rejection:
+class RejectionOptions:
     """The options about unknown images.
 
     Parameters

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from ddlcn.errors import DDLCNError
 
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*]')  # on one system or another
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff<>:"/\\|?*]')  # on one system or another
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # of Windows
-_LONGEST = 100  # characters of a folder's name
+_LONGEST = 200  # bytes of a name, before a number is added
 
 
 def safe_names(labels: Iterable[Any]) -> dict[Any, str]:
@@ -26,12 +27,17 @@ def safe_names(labels: Iterable[Any]) -> dict[Any, str]:
     names: dict[Any, str] = {}
     taken: set[str] = set()
     for label in labels:
-        name = _UNSAFE.sub("_", str(label)).strip(" .")[:_LONGEST].rstrip(" .") or "_"
+        name = _shortened(_UNSAFE.sub("_", normalize("NFC", str(label))).strip(" .")).rstrip(" .") or "_"
         name = f"_{name}" if _DEVICES.fullmatch(name) else name
         free = (name if n == 1 else f"{name} ({n})" for n in count(1))
         names[label] = next(each for each in free if each.casefold() not in taken)  # some systems ignore case
         taken.add(names[label].casefold())
     return names
+
+
+def _shortened(name: str) -> str:
+    """The start of a name that file systems have room for."""
+    return os.fsencode(name)[:_LONGEST].decode(errors="ignore") if len(os.fsencode(name)) > _LONGEST else name
 
 
 class Sorter:
@@ -67,7 +73,7 @@ class Sorter:
         home.mkdir(parents=True, exist_ok=True)
         stem, suffix = Path(image).stem, Path(image).suffix
         for n in count(1):
-            target = home / (f"{stem}{suffix}" if n == 1 else f"{stem} ({n}){suffix}")
+            target = home / (f"{stem}{suffix}" if n == 1 else f"{_shortened(stem)} ({n}){suffix}")
             if self._same(image, target) or self._make(image, target):
                 self.counts[self._names[label]] += 1
                 return str(target)

@@ -117,7 +117,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             For each row, the number of the row that it is an augmented copy of; its own number for originals. Copies
             are not held out, and do not train where their original is held out.
         unseen : array of bool, optional
-            Rows that the features were learnt without. Only these are held out, if there are any.
+            Rows that the features were learnt without. Only these are held out, if each class has some.
 
         Returns
         -------

@@ -26,7 +26,7 @@ _MANY_ROWS, _SAMPLE = 10_000, 5000  # of more rows than that, so many originals 
 class HeldOut(NamedTuple):
     """Scores of rows by SVMs that were trained without them and their augmented copies."""
 
-    rows: np.ndarray  # their numbers, in rising order
+    rows: np.ndarray  # their numbers
     scores: np.ndarray  # (n_rows, n_classes)
 
 
@@ -86,12 +86,13 @@ def split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fold of each row, −1 if it always trains; and the numbers of the rows to be held out, 1,000 at most.
 
-    Only `unseen` rows are held out, those that the features were learnt without; any row if there are none.
+    Only `unseen` rows are held out, those that the features were learnt without; but any row if a class has none.
     """
     originals = np.flatnonzero((groups == np.arange(len(y))) & (weights > 0))
     own = folds(y[originals], seed)
-    allowed = (own >= 0) & (True if unseen is None else unseen[originals])
-    candidates = np.flatnonzero(allowed if allowed.any() else own >= 0)
+    several, targets = own >= 0, y[originals]
+    allowed = several if unseen is None else several & unseen[originals]
+    candidates = np.flatnonzero(allowed if np.isin(targets[several], targets[allowed]).all() else several)
     chosen = candidates[draw(y[originals][candidates], MOST_HELD_OUT, seed)]
     found, held_out = np.full(len(y), -1), originals[chosen]
     found[held_out] = own[chosen]
@@ -160,7 +161,7 @@ def held_out_log_likelihood(
     sample_weight : array of shape (n_rows,), optional
         Rows of weight 0 neither train nor are held out.
     unseen : array of bool, optional
-        Rows that the features were learnt without. Only these are held out, if there are any.
+        Rows that the features were learnt without. Only these are held out, if each class has some.
     n_jobs : int or None
         Threads; the result does not depend on it.
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from ddlcn.conformal import Conformal
+from ddlcn.conformal import SMALLEST_DEVIATION, Conformal
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError, ModelFileError, NetworkError
 from ddlcn.linear.svm import LinearSVM
@@ -26,6 +26,12 @@ from ddlcn.persistence.atomic import write_atomically
 
 _TYPES = {"<f4": "F32", "<f8": "F64", "<i4": "I32"}
 _LARGEST_ATOM, _LARGEST_WEIGHT = 1e4, 1e15  # so that no score overflows
+_BOUNDS = dict.fromkeys(("svm.coef", "svm.intercept"), (-_LARGEST_WEIGHT, _LARGEST_WEIGHT)) | {
+    "calibration.own": (-1e18, 1e-3),  # log-probabilities, less what is unusual
+    "calibration.largest": (-1e18, 1e-3),
+    "calibration.mean": (-1e3, 1e3),
+    "calibration.deviation": (SMALLEST_DEVIATION, 1e3),
+}
 _DIGEST, _ZEROS = re.compile(rb'(?<="sha256":")[0-9a-f]{64}(?=")'), b"0" * 64
 
 
@@ -178,9 +184,8 @@ def _check_digest(path: str | os.PathLike[str]) -> None:
 
 def _check_values(tensors: Mapping[str, np.ndarray], n_classes: int) -> None:
     for name, array in tensors.items():
-        most = _LARGEST_WEIGHT if name.startswith(("svm.", "calibration.")) else _LARGEST_ATOM
         numbers = name.endswith((".atom_classes", "calibration.classes"))
-        least, most = (0, n_classes - 1) if numbers else (-most, most)
+        least, most = (0, n_classes - 1) if numbers else _BOUNDS.get(name, (-_LARGEST_ATOM, _LARGEST_ATOM))
         schema.expect(least <= array.min() and array.max() <= most, f"{name} has invalid numbers")  # such as NaN
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from itertools import count, pairwise, takewhile
+from itertools import count, groupby, pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ FORMAT = 3
 MOST_WORK = 1e11  # of coding atoms over atoms, n k³: about a minute
 MOST_ENTRIES = 1 << 26  # of tables of codes: 256 MB, and four times that while they are squared
 MOST_CELLS = 1 << 20
-MOST_HELD_OUT = 1 << 16  # images of a calibration
+MOST_CALIBRATION = 1 << 16  # images
 MOST_CHARACTERS = 1 << 24  # of all labels, each as long as the longest: 64 MB
 MOST_TEXT = 1 << 24  # characters of a description
 FLOATS = ("F32", "F64")
@@ -66,6 +66,7 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
     n_scores = 1 if n_classes == 2 else n_classes
     expect(high - low >= 1e-30, "value_range is empty")
     expect(len(description["svm"]["duality_gap"]) == n_scores, "svm.duality_gap does not fit the classes")
+    _check_selection(description["selection"])
     channels = [Channel.from_dict(each) for each in description["channels"]]
     atoms = {channel.name: _atoms(channel.name, tensors) for channel in channels}
     expect(len(atoms) == len(channels), "two channels have the same name")
@@ -94,10 +95,19 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
 
 def _calibration(shape: tuple[int, ...], n_channels: int) -> dict[str, set[Tensor]]:
     """Tensors of the calibration by held-out images."""
-    expect(len(shape) == 1 and 1 <= shape[0] <= MOST_HELD_OUT, "calibration has an invalid shape")
+    expect(len(shape) == 1 and 1 <= shape[0] <= MOST_CALIBRATION, "calibration has an invalid shape")
     shapes = {"own": shape, "largest": shape, "mean": (n_channels,), "deviation": (n_channels,)}
     found = {f"calibration.{name}": {Tensor("F32", each)} for name, each in shapes.items()}
     return found | {"calibration.classes": {Tensor("I32", shape)}}
+
+
+def _check_selection(rows: list[dict[str, Any]]) -> None:
+    """Raise unless each setting has one choice, and gains where it has errors."""
+    for setting, tried in groupby(rows, key=lambda row: row["setting"]):
+        found = list(tried)
+        expect(sum(row["chosen"] for row in found) == 1, f"selection of {setting} has not one choice")
+        gains = all(row["mean_gain"] is not None or row["standard_error"] is None for row in found)
+        expect(gains, f"selection of {setting} has errors without gains")
 
 
 def labels(description: Mapping[str, Any]) -> np.ndarray:
@@ -206,7 +216,8 @@ _RULES: dict[str, Rule] = {  # by names, wherever they are in the description
     "class_counts": list_of(COUNT, 2, 1 << 24),
     "accuracy": number(0, 1),
     "duality_gap": list_of(REAL, 1, 1 << 24),
-    "setting reason": WORDS,
+    "setting": text(r"[^\x00-\x1f\x7f-\x9f]{1,300}"),
+    "reason": WORDS,
     "candidate": NOTHING | FLAG | WORDS | REAL | list_of(REAL, 0, 8),
     "mean_gain standard_error": NOTHING | REAL,
     "chosen": FLAG,

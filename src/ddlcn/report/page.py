@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ddlcn.checks import DataCheck, HeldOut, ImageFacts, examine
+from ddlcn.checks import DataCheck, HeldOutPredictions, ImageFacts, examine
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.description import describe, networks, selection_sentences, settings
 from ddlcn.errors import DDLCNError
@@ -135,7 +135,7 @@ def _examined(model: DDLCNClassifier, train: ImageSet, facts: ImageFacts) -> Dat
     if model.held_out_ is None or len(train) != model.n_train_:
         return examine(train, facts)
     rows, scores = model.held_out_
-    return examine(train, facts, HeldOut.of(train, rows, model.svm_.probabilities(scores), model.classes_))
+    return examine(train, facts, HeldOutPredictions.of(train, rows, model.svm_.probabilities(scores), model.classes_))
 
 
 def _skipped(part: ImageSet) -> list[tuple[str, str]]:
