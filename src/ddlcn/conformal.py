@@ -7,7 +7,7 @@ to their classes as these do. The conformity of an image to a class is
 
 The excess is for images that have no class at all: blank ones, noise, a digit among photographs. It is how far the
 activity of a channel, log ‖b‖₁ / ‖b‖₂ of its block b, is from the mean of these images, beyond three standard
-deviations and beyond all of them. With c_1, …, c_m the conformity of these images to their own classes, a label has
+deviations. With c_1, …, c_m the conformity of these images to their own classes, a label has
 the p-value
 
     p = (1 + number of c_i ≤ c) / (m + 1)
@@ -28,6 +28,7 @@ from scipy.stats import norm, t
 from ddlcn.encoder import ImageEncoder
 
 _USUAL = 3.0  # standard deviations of a channel's activity that are no excess
+_WITHOUT_EXCESS = 0.975  # share of held-out images, at least, for each channel
 _PRICE = 10.0  # of a standard deviation of excess, in log-probabilities
 _SILENT = 1e-3  # ‖b‖₁ / ‖b‖₂ of a block of zeros
 SMALLEST_DEVIATION = 1e-3
@@ -46,7 +47,7 @@ class Conformal:
     classes : array of int
         The number of its class.
     mean, deviation : arrays of shape (n_channels,)
-        Of the activity of each channel; no image is more than three deviations away.
+        Of the activity of each channel.
 
     Examples
     --------
@@ -85,8 +86,8 @@ class Conformal:
         student = t.isf(norm.sf(_USUAL), freedom) / _USUAL  # the deviation of few images is uncertain
         mean = activity.mean(axis=0)
         spread = activity.std(axis=0) * np.sqrt((len(y) + 1) / freedom) * student
-        farthest = np.abs(activity - mean).max(axis=0) / _USUAL  # none of these images has an excess
-        deviation = np.maximum.reduce([spread, farthest, np.full_like(spread, SMALLEST_DEVIATION)]).astype(np.float32)
+        tails = np.quantile(np.abs(activity - mean), _WITHOUT_EXCESS, axis=0) / _USUAL  # heavy ones
+        deviation = np.maximum.reduce([spread, tails, np.full_like(spread, SMALLEST_DEVIATION)]).astype(np.float32)
         found = _conformity(log_probabilities, activity, mean, deviation)
         return cls(found[np.arange(len(y)), y], found.max(axis=1), y.astype(np.int32), mean, deviation)
 
@@ -174,7 +175,7 @@ class Conformal:
         for deviations in self.deviations(activity):
             place = int(np.abs(deviations).argmax())
             much = "more" if deviations[place] > 0 else "fewer"
-            unusual = f"channel {channels[place]} has {much} active codes than in any of them"
+            unusual = f"channel {channels[place]} has {much} active codes than they usually have"
             found.append(unusual if abs(deviations[place]) > _USUAL else "no class is likely enough")
         return found
 

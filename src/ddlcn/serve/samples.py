@@ -5,7 +5,7 @@ from typing import Any
 _CLASSES = [{"label": "tulip", "probability": 0.91}, {"label": "daisy", "probability": 0.09}]
 _PREDICTION = {"name": "one.jpg", "label": "tulip", "probability": 0.91, "classes": _CLASSES}
 _KNOWN = {**_PREDICTION, "novelty": 0.36, "unknown": False, "reason": None}
-_REASON = "unlike the training images: channel sift has fewer active codes than in any of them"
+_REASON = "unlike the training images: channel sift has fewer active codes than they usually have"
 _UNKNOWN = {**_PREDICTION, "name": "white.png", "novelty": 0.98, "unknown": True, "reason": _REASON}
 _PATH = {"path": "M16 24L16 1M16 99L16 76", "strength": 1.0}
 _ATOM = {"channel": "sift", "atom": 12, "strokes": [_PATH], "picture": None, "learnt_from": "tulip"}
