@@ -6,17 +6,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 
 from ddlcn import DDLCNClassifier, DDLCNError
-from ddlcn.conformal import Conformal, activity
+from ddlcn.conformal import Conformal, image_facts
 from tests.helpers import quick_model, small_digits
 
 RNG = np.random.default_rng(0)
 
 
 def drawn(n, n_classes=4, hard=1.0):
-    """Log-probabilities of images, the numbers of their classes, and the activity of two channels."""
+    """Log-probabilities of images, the numbers of their classes, and three facts."""
     y = RNG.integers(n_classes, size=n)
     scores = np.eye(n_classes)[y] + hard * RNG.normal(size=(n, n_classes))
-    return log_softmax(3 * scores, axis=1), y, RNG.normal(3, 0.1, size=(n, 2))
+    return log_softmax(3 * scores, axis=1), y, RNG.normal(3, [0.1, 0.2, 0.01], size=(n, 3))
 
 
 def new_digits():
@@ -47,12 +47,17 @@ def test_p_values_by_counting(conditional):
 
 
 def test_conformity_by_its_formula():
-    """The log-probability, less ten for each standard deviation of activity beyond three."""
-    logs, y, active = drawn(30)
-    held_out = Conformal.from_held_out(logs, y, active)
-    for shift, excess in ((2.9, 0), (5, 2), (-4.5, 1.5)):
-        strange = held_out.mean + np.array([shift, 0.5]) * held_out.deviation
-        assert_allclose(held_out.conformity(logs[:1], strange[None]), logs[:1] - 10 * excess, atol=1e-3)
+    """The log-probability, less ten for each unit of distance beyond the usual one."""
+    logs, y, facts = drawn(200)
+    facts[:, 1] += 3 * facts[:, 0]  # correlated
+    held_out = Conformal.from_held_out(logs, y, facts)
+    new = RNG.normal(3, 2, size=(50, 3))
+    centred = new - facts.mean(axis=0)
+    distances = np.sqrt(np.einsum("ij,jk,ik->i", centred, np.linalg.inv(np.cov(facts.T)), centred))
+    assert_allclose(held_out.distances(new) * held_out.usual, distances, rtol=0.15)  # covariance is shrunk
+    beyond = np.maximum(held_out.distances(new) - 1, 0) * held_out.usual
+    assert_allclose(held_out.conformity(logs[:50], new), logs[:50] - 10 * beyond[:, None], rtol=1e-4)
+    assert (held_out.distances(facts) <= 1).mean() >= 0.97
 
 
 @pytest.mark.parametrize("hard", [0.2, 1.0])
@@ -66,7 +71,7 @@ def test_coverage(hard, conditional):
         found = held_out.p_values(held_out.conformity(logs, active), conditional)[np.arange(200), y] > 0.1
         shares.append([found[y == c].mean() for c in range(4)] if conditional else [found.mean()])
     coverage = np.mean(shares, axis=0)
-    assert (coverage >= 0.893).all()
+    assert (coverage >= 0.89).all()
     assert (coverage <= (0.95 if conditional else 0.92)).all()
 
 
@@ -77,35 +82,51 @@ def test_false_alarms(n):
     for _ in range(400):
         held_out, (logs, _, active) = Conformal.from_held_out(*drawn(n)), drawn(200)
         shares.append(np.mean(held_out.novelty(held_out.conformity(logs, active)) >= 0.95))
-    assert 0.03 <= np.mean(shares) <= 0.065
+    assert 0.03 <= np.mean(shares) <= (0.08 if n < 100 else 0.065)
 
 
 def test_novelty_of_strange_images():
-    """No likely class, a channel that is silent or too active; and why, in words."""
+    """No likely class, a channel that is silent or too active, other scores; and why, in words."""
     held_out = Conformal.from_held_out(*drawn(100, hard=0.2))
-    logs = np.log([[0.97, 0.01, 0.01, 0.01], [0.25] * 4, [0.97, 0.01, 0.01, 0.01], [0.97, 0.01, 0.01, 0.01]])
-    active = np.array([[3, 3], [3, 3], [-6.9, 3], [3, 9.0]])
-    conformity = held_out.conformity(logs, active)
+    sure = [0.97, 0.01, 0.01, 0.01]
+    logs = np.log([sure, [0.25] * 4, sure, sure, sure])
+    facts = np.array([[3, 3, 3], [3, 3, 3], [-6.9, 3, 3], [3, 9.0, 3], [3, 3, 2]])
+    conformity = held_out.conformity(logs, facts)
     found = held_out.novelty(conformity)
     assert found[0] < 0.95
     assert (found[1:] >= 0.95).all()
     assert_allclose(found[2:], 1 - 1 / 101)
     assert not (held_out.p_values(conformity)[1:] > 0.05).any()
-    reasons = held_out.reasons(active, ["sift", "color"])[1:]
-    assert reasons[0] == "no class is likely enough"
-    assert reasons[1] == "channel sift has fewer active codes than they usually have"
-    assert reasons[2] == "channel color has more active codes than they usually have"
+    assert held_out.reasons(facts, ["sift", "color"])[1:] == [
+        "no class is likely enough",
+        "channel sift has fewer active codes than they usually have",
+        "channel color has more active codes than they usually have",
+        "its scores over all classes are unlike theirs",
+    ]
 
 
-def test_activity_by_channel(model):
-    """log ‖b‖₁ / ‖b‖₂ of each block; a block of zeros counts as 0.001."""
+def test_few_and_equal_images():
+    """One image, or images without any spread, give finite numbers."""
+    for n in (1, 2, 5):
+        logs, y, _ = drawn(n)
+        held_out = Conformal.from_held_out(logs, y, np.full((n, 3), 2.0))
+        conformity = held_out.conformity(logs, np.full((n, 3), 2.0))
+        assert_allclose(conformity, logs, atol=1e-5)
+        assert np.isfinite(held_out.distances(np.full((1, 3), 9.0))).all()
+
+
+def test_facts_about_images(model):
+    """log ‖b‖₁ / ‖b‖₂ of each block, where a block of zeros counts as 0.001; and the mean score."""
     encoder, images = model.encoder_, [*small_digits(1)[0], np.zeros((8, 8))]
     rows = encoder.transform(images)
+    scores = model.svm_.scores(rows)
+    found = image_facts(encoder, rows, scores)
     for channel, own in enumerate(encoder.slices):
         blocks = rows.toarray()[:-1, own].astype(np.float64)
         truth = np.log(np.abs(blocks).sum(axis=1) / np.linalg.norm(blocks, axis=1))
-        assert_allclose(activity(encoder, rows)[:-1, channel], truth, rtol=1e-4)
-    assert activity(encoder, rows)[-1, 1] == np.log(np.float32(1e-3))  # means over a blank image are zero
+        assert_allclose(found[:-1, channel], truth, rtol=1e-4)
+    assert_allclose(found[-1, 1], np.log(1e-3))  # means over a blank image are zero
+    assert_allclose(found[:, 2], scores.mean(axis=1))
 
 
 # -------------------------------------------------------------------------------------------------- models
@@ -113,8 +134,8 @@ def test_activity_by_channel(model):
 
 def test_methods_of_a_model(model):
     images = new_digits()
-    active = activity(model.encoder_, model.transform(images))
-    conformity = model.calibration_.conformity(model.predict_log_proba(images), active)
+    facts = image_facts(model.encoder_, model.transform(images), model.decision_function(images))
+    conformity = model.calibration_.conformity(model.predict_log_proba(images), facts)
     novelty = model.novelty(images)
     assert_array_equal(novelty, model.calibration_.novelty(conformity))
     assert_array_equal(model.is_unknown(images, false_alarms=0.2), novelty >= 0.8)
@@ -148,7 +169,7 @@ def test_held_out_images_taught_nothing():
     rows, scores = model.held_out_
     assert len(rows) == len(scores) == len(model.calibration_.own) == len(labels) // 3
     own = model.svm_.log_probabilities(scores)[np.arange(len(rows)), np.searchsorted(model.classes_, labels[rows])]
-    assert_allclose(np.sort(model.calibration_.own), np.sort(own), atol=1e-5)
+    assert (np.sort(model.calibration_.own) <= np.sort(own) + 1e-5).all()  # less what is unusual
     assert (np.diff(rows) > 0).all()
     backwards = quick_model().fit(images[::-1], labels[::-1])
     assert_array_equal(np.sort(len(labels) - 1 - backwards.held_out_.rows), np.sort(rows))

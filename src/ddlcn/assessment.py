@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
-from ddlcn.conformal import Conformal, activity
+from ddlcn.conformal import Conformal, image_facts
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.linear.svm import LinearSVM
@@ -153,24 +153,27 @@ class AssessmentMixin:
         -------
         Assessment
         """
-        scores, active = self._scores_and_activity(X)
+        scores, facts = self._scores_and_facts(X)
         probabilities = self.svm_.probabilities(scores)
         if self.calibration_ is None:
             return Assessment(probabilities, None, None, None)
-        conformity = self.calibration_.conformity(self.svm_.log_probabilities(scores), active)
-        reasons = self.calibration_.reasons(active, [channel.name for channel in self.encoder_.channels])
+        conformity = self.calibration_.conformity(self.svm_.log_probabilities(scores), facts)
+        reasons = self.calibration_.reasons(facts, [channel.name for channel in self.encoder_.channels])
         p_values = self.calibration_.p_values(conformity, class_conditional)
         return Assessment(probabilities, p_values, self.calibration_.novelty(conformity), reasons)
 
     def _conformity(self, X: Any) -> np.ndarray:
         calibration = self._calibration()
-        scores, active = self._scores_and_activity(X)
-        return calibration.conformity(self.svm_.log_probabilities(scores), active)
+        scores, facts = self._scores_and_facts(X)
+        return calibration.conformity(self.svm_.log_probabilities(scores), facts)
 
-    def _scores_and_activity(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        parts = [(self.svm_.scores(rows), activity(self.encoder_, rows)) for rows in self._parts(X)]
-        scores, active = map(np.concatenate, zip(*parts, strict=True))
-        return scores, active
+    def _scores_and_facts(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        parts = []
+        for rows in self._parts(X):
+            scores = self.svm_.scores(rows)
+            parts.append((scores, image_facts(self.encoder_, rows, scores)))
+        every, facts = map(np.concatenate, zip(*parts, strict=True))
+        return every, facts
 
     def _calibration(self) -> Conformal:
         check_is_fitted(self, ["encoder_", "svm_"])

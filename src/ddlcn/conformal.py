@@ -3,17 +3,17 @@
 Some training images teach neither the dictionaries nor the SVM that scores them. New images of the same kind conform
 to their classes as these do. The conformity of an image to a class is
 
-    c = log probability − 10 · excess
+    c = log probability − 10 · max(0, distance − usual distance)
 
-The excess is for images that have no class at all: blank ones, noise, a digit among photographs. It is how far the
-activity of a channel, log ‖b‖₁ / ‖b‖₂ of its block b, is from the mean of these images, beyond three standard
-deviations. With c_1, …, c_m the conformity of these images to their own classes, a label has
-the p-value
+The distance is for images that have no class at all: blank ones, noise, a face among flowers. It is the Mahalanobis
+distance, from the held-out images, of a few facts about an image: the activity of each channel, log ‖b‖₁ / ‖b‖₂ of
+its block b, and the mean score over all classes. With c_1, …, c_m the conformity of the held-out images to their own
+classes, a label has the p-value
 
     p = (1 + number of c_i ≤ c) / (m + 1)
 
 and the true label of a new image has p ≤ α in a share of at most about α of cases. By the same rule an image is
-unknown if its largest conformity is small beside the largest ones of these images.
+unknown if its largest conformity is small beside the largest ones of the held-out images.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.stats import norm, t
+from scipy.stats import chi
+from sklearn.covariance import LedoitWolf
 
 from ddlcn.encoder import ImageEncoder
+from ddlcn.linear.calibration import score_per_class
 
-_USUAL = 3.0  # standard deviations of a channel's activity that are no excess
-_WITHOUT_EXCESS = 0.975  # share of held-out images, at least, for each channel
-_PRICE = 10.0  # of a standard deviation of excess, in log-probabilities
+_PRICE = 10.0  # of a unit of distance beyond the usual one, in log-probabilities
+_USUAL = 0.975  # share of held-out images that are at the usual distance or nearer
+LEAST_USUAL = 1.0  # distance
 _SILENT = 1e-3  # ‖b‖₁ / ‖b‖₂ of a block of zeros
 SMALLEST_DEVIATION = 1e-3
 
@@ -46,14 +48,18 @@ class Conformal:
         Its largest conformity to any class.
     classes : array of int
         The number of its class.
-    mean, deviation : arrays of shape (n_channels,)
-        Of the activity of each channel.
+    mean, deviation : arrays of shape (n_facts,)
+        Of facts about the images.
+    whitening : array of shape (n_facts, n_facts)
+        Makes facts, in deviations from the mean, uncorrelated with variance 1.
+    usual : array of shape (1,)
+        The usual distance.
 
     Examples
     --------
-    >>> logs, active = np.log([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]), np.array([[2.0], [2.1], [2.2]])
-    >>> held_out = Conformal.from_held_out(logs, np.array([0, 0, 1]), active)
-    >>> conformity = held_out.conformity(np.log([[0.85, 0.15], [0.5, 0.5]]), np.array([[2.0], [2.0]]))
+    >>> logs, facts = np.log([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]), np.array([[2.0, -1], [2.1, -1], [2.2, -1.1]])
+    >>> held_out = Conformal.from_held_out(logs, np.array([0, 0, 1]), facts)
+    >>> conformity = held_out.conformity(np.log([[0.85, 0.15], [0.5, 0.5]]), facts[:2])
     >>> held_out.p_values(conformity)
     array([[0.75, 0.25],
            [0.25, 0.25]])
@@ -66,9 +72,11 @@ class Conformal:
     classes: np.ndarray
     mean: np.ndarray
     deviation: np.ndarray
+    whitening: np.ndarray
+    usual: np.ndarray
 
     @classmethod
-    def from_held_out(cls, log_probabilities: np.ndarray, y: np.ndarray, activity: np.ndarray) -> Conformal:
+    def from_held_out(cls, log_probabilities: np.ndarray, y: np.ndarray, facts: np.ndarray) -> Conformal:
         """Return the calibration by held-out images.
 
         Parameters
@@ -76,20 +84,26 @@ class Conformal:
         log_probabilities : array of shape (n_images, n_classes)
         y : array of int
             The numbers of their classes.
-        activity : array of shape (n_images, n_channels)
+        facts : array of shape (n_images, n_facts)
+            What `image_facts` returns.
 
         Returns
         -------
         Conformal
         """
-        freedom = max(1, len(y) - 1)
-        student = t.isf(norm.sf(_USUAL), freedom) / _USUAL  # the deviation of few images is uncertain
-        mean = activity.mean(axis=0)
-        spread = activity.std(axis=0) * np.sqrt((len(y) + 1) / freedom) * student
-        tails = np.quantile(np.abs(activity - mean), _WITHOUT_EXCESS, axis=0) / _USUAL  # heavy ones
-        deviation = np.maximum.reduce([spread, tails, np.full_like(spread, SMALLEST_DEVIATION)]).astype(np.float32)
-        found = _conformity(log_probabilities, activity, mean, deviation)
-        return cls(found[np.arange(len(y)), y], found.max(axis=1), y.astype(np.int32), mean, deviation)
+        n_images, n_facts = facts.shape
+        mean, deviation = facts.mean(axis=0), np.maximum(facts.std(axis=0), SMALLEST_DEVIATION)
+        standard = (facts - mean) / deviation
+        covariance = LedoitWolf(assume_centered=True).fit(standard).covariance_ if n_images > 1 else np.eye(n_facts)
+        values, vectors = np.linalg.eigh(covariance)
+        whitening = (vectors / np.sqrt(np.maximum(values, 1e-3))).T
+        distances = np.linalg.norm(standard @ whitening.T, axis=1)
+        few = (n_images + 1) / max(1, n_images - n_facts)  # images are too near to their own mean
+        usual = max(chi.ppf(_USUAL, n_facts), float(np.quantile(distances, _USUAL))) * few
+        arrays = [each.astype(np.float32) for each in (mean, deviation, whitening, np.array([usual]))]
+        found = cls(np.empty(0), np.empty(0), y.astype(np.int32), *arrays)
+        conformity = found.conformity(log_probabilities, facts)
+        return cls(conformity[np.arange(len(y)), y], conformity.max(axis=1), found.classes, *arrays)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by name, as in `calibration.own`."""
@@ -100,32 +114,37 @@ class Conformal:
         """Return the calibration of what `arrays` returned."""
         return cls(*(arrays[f"calibration.{each.name}"] for each in fields(cls)))
 
-    def conformity(self, log_probabilities: np.ndarray, activity: np.ndarray) -> np.ndarray:
+    def distances(self, facts: np.ndarray) -> np.ndarray:
+        """Return the distance of images from the held-out ones, by what is usual: more than 1 is unusual.
+
+        Parameters
+        ----------
+        facts : array of shape (n_images, n_facts)
+
+        Returns
+        -------
+        array of shape (n_images,)
+        """
+        whitened = self._standard(facts) @ self.whitening.T
+        return np.linalg.norm(whitened, axis=1) / self.usual[0]
+
+    def _standard(self, facts: np.ndarray) -> np.ndarray:
+        return (facts - self.mean) / self.deviation
+
+    def conformity(self, log_probabilities: np.ndarray, facts: np.ndarray) -> np.ndarray:
         """Return the conformity of images to classes.
 
         Parameters
         ----------
         log_probabilities : array of shape (n_images, n_classes)
-        activity : array of shape (n_images, n_channels)
+        facts : array of shape (n_images, n_facts)
 
         Returns
         -------
         array of shape (n_images, n_classes)
         """
-        return _conformity(log_probabilities, activity, self.mean, self.deviation)
-
-    def deviations(self, activity: np.ndarray) -> np.ndarray:
-        """Return by how many deviations the activity of channels differs from the mean; beyond three is unusual.
-
-        Parameters
-        ----------
-        activity : array of shape (n_images, n_channels)
-
-        Returns
-        -------
-        array of shape (n_images, n_channels)
-        """
-        return (activity - self.mean) / self.deviation
+        beyond = self.usual[0] * np.maximum(self.distances(facts) - 1, 0)
+        return (log_probabilities - _PRICE * beyond[:, None]).astype(np.float32)
 
     def p_values(self, conformity: np.ndarray, class_conditional: bool = False) -> np.ndarray:
         """Return the p-value of each label.
@@ -158,12 +177,12 @@ class Conformal:
         """
         return 1 - _p_values(self.largest, conformity.max(axis=1))
 
-    def reasons(self, activity: np.ndarray, channels: Sequence[str]) -> list[str]:
+    def reasons(self, facts: np.ndarray, channels: Sequence[str]) -> list[str]:
         """Return what is most unusual about each image, in words.
 
         Parameters
         ----------
-        activity : array of shape (n_images, n_channels)
+        facts : array of shape (n_images, n_facts)
         channels : sequence of str
             Their names.
 
@@ -172,11 +191,15 @@ class Conformal:
         list of str
         """
         found = []
-        for deviations in self.deviations(activity):
+        for distance, deviations in zip(self.distances(facts), self._standard(facts), strict=True):
             place = int(np.abs(deviations).argmax())
             much = "more" if deviations[place] > 0 else "fewer"
-            unusual = f"channel {channels[place]} has {much} active codes than they usually have"
-            found.append(unusual if abs(deviations[place]) > _USUAL else "no class is likely enough")
+            if distance <= 1:
+                found.append("no class is likely enough")
+            elif place < len(channels):
+                found.append(f"channel {channels[place]} has {much} active codes than they usually have")
+            else:
+                found.append("its scores over all classes are unlike theirs")
         return found
 
     def n_images(self, class_conditional: bool, n_classes: int) -> int:
@@ -184,18 +207,28 @@ class Conformal:
         return int(np.bincount(self.classes, minlength=n_classes).min()) if class_conditional else len(self.own)
 
 
-def activity(encoder: ImageEncoder, rows: csr_array) -> np.ndarray:
-    """Return log ‖b‖₁ / ‖b‖₂ of the block b of each row and channel: the more codes are active, the larger."""
-    blocks = [abs(rows[:, own]) for own in encoder.slices]
-    sums = np.stack([np.asarray(block.sum(axis=1)).ravel() for block in blocks], axis=1)
-    return np.log(np.maximum(sums / np.array(encoder.scales, np.float32), np.float32(_SILENT)))
+def image_facts(encoder: ImageEncoder, rows: csr_array, scores: np.ndarray) -> np.ndarray:
+    """Return facts about images that do not depend on a class.
+
+    Parameters
+    ----------
+    encoder : ImageEncoder
+    rows : csr_array
+        Features of the images.
+    scores : array
+        Their scores.
+
+    Returns
+    -------
+    array of shape (n_images, n_channels + 1)
+        log ‖b‖₁ / ‖b‖₂ of the block b of each channel, the larger the more codes are active; and the mean score.
+    """
+    sums = [np.asarray(abs(rows[:, own]).sum(axis=1)).ravel() / scale for own, scale in _blocks(encoder)]
+    return np.column_stack([np.log(np.maximum(sums, _SILENT)).T, score_per_class(scores).mean(axis=1)])
 
 
-def _conformity(
-    log_probabilities: np.ndarray, activity: np.ndarray, mean: np.ndarray, deviation: np.ndarray
-) -> np.ndarray:
-    excess = np.maximum(np.abs((activity - mean) / deviation).max(axis=1, keepdims=True) - _USUAL, 0)
-    return (log_probabilities - _PRICE * excess).astype(np.float32)
+def _blocks(encoder: ImageEncoder) -> list[tuple[slice, float]]:
+    return list(zip(encoder.slices, encoder.scales, strict=True))
 
 
 def _p_values(calibration: np.ndarray, scores: np.ndarray) -> np.ndarray:

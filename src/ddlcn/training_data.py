@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from ddlcn import learning
-from ddlcn.conformal import Conformal, activity
+from ddlcn.conformal import Conformal, image_facts
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.images import absolute, as_images, canonical_order, take
@@ -165,7 +165,8 @@ def _calibration(encoder: ImageEncoder, svm: LinearSVM, rows: TrainingRows) -> C
     if not (len(numbers) and rows.unseen[numbers].all()):
         return None
     y = np.searchsorted(svm.classes_, rows.labels[numbers])
-    return Conformal.from_held_out(svm.log_probabilities(scores), y, activity(encoder, rows.features[numbers]))
+    facts = image_facts(encoder, rows.features[numbers], scores)
+    return Conformal.from_held_out(svm.log_probabilities(scores), y, facts)
 
 
 def recall(run: Any, svm: LinearSVM) -> TrainingRows:

@@ -38,9 +38,9 @@ def test_groups_are_held_out_together() -> None:
 def test_only_image_of_a_class_is_not_judged() -> None:
     found = held_out_predictions(MODEL, noise(9), np.array([0, 0, 0, 0, 1, 1, 1, 1, 2]), n_folds=2)
     assert np.isnan(found.probabilities[8]).all()
-    assert np.isnan(found.deviations[8])
+    assert np.isnan(found.distances[8])
     assert np.isfinite(found.probabilities[:8]).all()
-    assert np.isfinite(found.deviations[:8]).all()
+    assert np.isfinite(found.distances[:8]).all()
 
 
 @pytest.mark.parametrize("y", [[0, 1], [0, 0, 1], [0, 0, 0]])

@@ -46,7 +46,7 @@ def test_class_without_judged_images() -> None:
 
 
 def test_unusual_by_deviation() -> None:
-    assert unusual_score(np.array([0.0, 1, 3, 27])).tolist() == [0, 0.25, 0.5, 0.9]
+    assert unusual_score(np.array([0.0, 1, 3, 9])).tolist() == [0, 0.5, 0.75, 0.9]
     assert np.isnan(unusual_score(np.full(3, NAN))).all()
 
 

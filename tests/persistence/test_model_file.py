@@ -157,6 +157,7 @@ def test_description_is_checked(saved):
         ("calibration.own", np.float32(2)),
         ("calibration.deviation", np.float32(0)),
         ("calibration.mean", np.float32(np.nan)),
+        ("calibration.usual", np.float32(0)),
     ],
 )
 def test_numbers_in_tensors(saved, tensor, number):

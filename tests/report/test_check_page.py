@@ -26,9 +26,9 @@ def check() -> DataCheck:
     found = ImageSet.of(np.array(images), labels, "data <b>")
     probabilities = 0.05 + 0.85 * np.eye(3)[found.target]
     probabilities[8:70] = probabilities[8:70][:, ::-1]
-    deviations = rng.uniform(0, 2, 80)
-    deviations[7] = 5
-    return examine(found, image_facts(found.images), HeldOutPredictions(probabilities, deviations))
+    distances = rng.uniform(0, 0.9, 80)
+    distances[7] = 5
+    return examine(found, image_facts(found.images), HeldOutPredictions(probabilities, distances))
 
 
 @pytest.fixture(scope="module")

@@ -188,7 +188,7 @@ def examine(images: ImageSet, facts: ImageFacts, held_out: HeldOutPredictions | 
     scores = {
         "mislabelled": mislabelled_score(held_out.probabilities, y) if held_out else unjudged,
         "duplicate": duplicates.score,
-        "unusual": unusual_score(held_out.deviations) if held_out else unjudged,
+        "unusual": unusual_score(held_out.distances) if held_out else unjudged,
         "blank": blank_score(facts.contrasts),
     }
     flags = {

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ddlcn.classifier import DDLCNClassifier
-from ddlcn.conformal import activity
+from ddlcn.conformal import image_facts
 from ddlcn.execution.progress import listen, track
 from ddlcn.images import ImageSet, take
 from ddlcn.linear.validation import folds
@@ -17,12 +17,12 @@ N_FOLDS = 5
 class HeldOutPredictions(NamedTuple):
     """What models that did not see an image say of it; NaN for the only picture of a class.
 
-    `probabilities` has a column per class. `deviations` has the largest deviation of a channel's activity from what is
-    usual (see `Conformal.deviations`).
+    `probabilities` has a column per class. `distances` are from other images, by what is usual (see
+    `Conformal.distances`).
     """
 
     probabilities: np.ndarray
-    deviations: np.ndarray
+    distances: np.ndarray
 
     @classmethod
     def of(
@@ -59,9 +59,9 @@ def held_out_predictions(
         All NaN if fewer than two classes have two images.
     """
     n_classes, fold = int(y.max()) + 1, _folds_of(y, groups, n_folds, model.random_state)
-    probabilities, deviations = np.full((len(y), n_classes), np.nan), np.full(len(y), np.nan)
+    probabilities, distances = np.full((len(y), n_classes), np.nan), np.full(len(y), np.nan)
     if len(np.unique(y[fold >= 0])) < 2:
-        return HeldOutPredictions(probabilities, deviations)
+        return HeldOutPredictions(probabilities, distances)
     n_folds = int(fold.max()) + 1
     for number in track("Held-out", range(n_folds), total=n_folds):
         with listen(lambda *_: None):  # the folds have a progress bar of their own
@@ -72,8 +72,9 @@ def held_out_predictions(
             probabilities[held] = 0
             probabilities[np.ix_(held, fitted.classes_)] = fitted.svm_.probabilities(fitted.svm_.scores(rows))
             if calibration:
-                deviations[held] = np.abs(calibration.deviations(activity(fitted.encoder_, rows))).max(axis=1)
-    return HeldOutPredictions(probabilities, deviations)
+                facts = image_facts(fitted.encoder_, rows, fitted.svm_.scores(rows))
+                distances[held] = calibration.distances(facts)
+    return HeldOutPredictions(probabilities, distances)
 
 
 def _folds_of(y: np.ndarray, groups: np.ndarray | None, n_folds: int, seed: Any) -> np.ndarray:

@@ -5,7 +5,6 @@ Each finding X has an `X_score` in [0, 1], high if the finding is likely, and Na
 
 import numpy as np
 
-_FAR = 3.0  # deviations at which the score is 0.5
 _LOW_CONTRAST = 0.01  # at which the score is 0.5
 
 
@@ -59,13 +58,13 @@ def is_mislabelled(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
     return found
 
 
-def unusual_score(deviations: np.ndarray) -> np.ndarray:
-    """Return how unlike the other images an image is: d / (d + 3), for its deviation d.
+def unusual_score(distances: np.ndarray) -> np.ndarray:
+    """Return how unlike the other images an image is: d / (d + 1), for its distance d.
 
     Parameters
     ----------
-    deviations : array of shape (n_images,)
-        Largest deviation of a channel's activity from what is usual; up to three is usual.
+    distances : array of shape (n_images,)
+        From the other images, by what is usual: up to 1 is usual.
 
     Returns
     -------
@@ -73,10 +72,10 @@ def unusual_score(deviations: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> unusual_score(np.array([0.0, 3.0, 9.0])).tolist()
+    >>> unusual_score(np.array([0.0, 1.0, 3.0])).tolist()
     [0.0, 0.5, 0.75]
     """
-    return deviations / (deviations + _FAR)
+    return distances / (distances + 1)
 
 
 def blank_score(contrasts: np.ndarray) -> np.ndarray:

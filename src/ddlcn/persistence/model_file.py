@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from ddlcn.conformal import SMALLEST_DEVIATION, Conformal
+from ddlcn.conformal import LEAST_USUAL, SMALLEST_DEVIATION, Conformal
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError, ModelFileError, NetworkError
 from ddlcn.linear.svm import LinearSVM
@@ -27,10 +27,12 @@ from ddlcn.persistence.atomic import write_atomically
 _TYPES = {"<f4": "F32", "<f8": "F64", "<i4": "I32"}
 _LARGEST_ATOM, _LARGEST_WEIGHT = 1e4, 1e15  # so that no score overflows
 _BOUNDS = dict.fromkeys(("svm.coef", "svm.intercept"), (-_LARGEST_WEIGHT, _LARGEST_WEIGHT)) | {
-    "calibration.own": (-1e18, 1e-3),  # log-probabilities, less what is unusual
-    "calibration.largest": (-1e18, 1e-3),
-    "calibration.mean": (-1e3, 1e3),
-    "calibration.deviation": (SMALLEST_DEVIATION, 1e3),
+    "calibration.own": (-1e24, 1e-3),  # log-probabilities, less what is unusual
+    "calibration.largest": (-1e24, 1e-3),
+    "calibration.mean": (-1e6, 1e6),
+    "calibration.deviation": (SMALLEST_DEVIATION, 1e6),
+    "calibration.whitening": (-1e3, 1e3),
+    "calibration.usual": (LEAST_USUAL, 1e6),
 }
 _DIGEST, _ZEROS = re.compile(rb'(?<="sha256":")[0-9a-f]{64}(?=")'), b"0" * 64
 

@@ -87,16 +87,17 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
             wanted[f"{name}.projection.0"] = {Tensor("F32", (given,))}
             wanted[f"{name}.projection.1"] = {Tensor("F32", (n_features, given))}
     if "calibration.own" in tensors:  # files of before have none
-        wanted |= _calibration(tensors["calibration.own"].shape, len(channels))
+        wanted |= _calibration(tensors["calibration.own"].shape, len(channels) + 1)
     expect(set(tensors) == set(wanted), f"its tensors are not {', '.join(sorted(wanted))}")
     for name, tensor in tensors.items():
         expect(tensor in wanted[name], f"type or shape of {name} does not fit the description")
 
 
-def _calibration(shape: tuple[int, ...], n_channels: int) -> dict[str, set[Tensor]]:
+def _calibration(shape: tuple[int, ...], n_facts: int) -> dict[str, set[Tensor]]:
     """Tensors of the calibration by held-out images."""
     expect(len(shape) == 1 and 1 <= shape[0] <= MOST_CALIBRATION, "calibration has an invalid shape")
-    shapes = {"own": shape, "largest": shape, "mean": (n_channels,), "deviation": (n_channels,)}
+    shapes = {"own": shape, "largest": shape, "mean": (n_facts,), "deviation": (n_facts,)}
+    shapes |= {"whitening": (n_facts, n_facts), "usual": (1,)}
     found = {f"calibration.{name}": {Tensor("F32", each)} for name, each in shapes.items()}
     return found | {"calibration.classes": {Tensor("I32", shape)}}
 
