@@ -72,7 +72,7 @@ def test_unknown_image(browser: Any, calibrated, tmp_path: Path) -> None:
     from ddlcn.serve import create_app
 
     Image.fromarray(np.zeros((40, 40), np.uint8)).save(tmp_path / "blank.png")
-    Image.fromarray(bars(np.random.default_rng(1), 0, 40)).save(tmp_path / "bars.png")
+    Image.fromarray(bars(np.random.default_rng(2), 0, 40)).save(tmp_path / "bars.png")
     with running(create_app(calibrated)) as (host, port):
         page = open_page(browser, f"http://{host}:{port}/", 390)
         choose(page, str(tmp_path / "blank.png"), str(tmp_path / "bars.png"))
