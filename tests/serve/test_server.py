@@ -57,7 +57,7 @@ from ddlcn import DDLCNClassifier
 from ddlcn.serve import serve
 
 class Slow(DDLCNClassifier):
-    def predict_proba(self, X):
+    def assess(self, X):
         print("busy\\n", end="", flush=True)
         end = time.monotonic() + 60
         while time.monotonic() < end:

@@ -9,10 +9,10 @@ from ddlcn.serve import Limits
 class Waiting(DDLCNClassifier):
     """A model whose predictions wait."""
 
-    def predict_proba(self, X):
+    def assess(self, X, class_conditional=False):
         self.started.set()
         assert self.proceed.wait(20)
-        return super().predict_proba(X)
+        return super().assess(X, class_conditional)
 
 
 def test_full_queue(serve, model, image):
