@@ -214,9 +214,8 @@ class Channel:
 
     def linear_codes(self, values: np.ndarray) -> np.ndarray:
         """Dense codes of descriptors, raised to `power`; the descriptors themselves without a coder."""
-        if self.coder is None:
-            return _signed_power(values, self.power)
-        return pooling.linear_codes(values, self._matrix, np.float32(self.power))
+        codes = values if self.coder is None else pooling.linear_codes(values, self._matrix)
+        return _signed_power(codes, self.power)
 
     # ------------------------------------------------------------------------------------------ evidence
 

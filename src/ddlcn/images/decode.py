@@ -254,6 +254,8 @@ def _mixed(pixels: NDArray[Any] | Lines, value_range: tuple[float, float], colou
     low, high = (0.0, white) if white else value_range
     if low >= high:
         raise ImageError(f"can't be scaled by value_range=({low}, {high}); low must be less than high")
+    if colour and isinstance(pixels, Lines) and pixels.image.mode == "RGB":
+        return np.asarray(pixels.image)
     shape, dtype = ((*pixels.shape[:2], 3), np.uint8) if colour else (pixels.shape[:2], np.float32)
     out = np.empty(shape, dtype)
     rows = 1 + BLOCK // pixels.shape[1]

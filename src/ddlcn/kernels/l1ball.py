@@ -76,7 +76,8 @@ def _code(gram, corr, energy, radius, close, corners, rooms, L, residual, m):
         if 1 / total - scale <= close * scale:
             return m
         # the corner farthest beyond the plane through that point
-        residual[:] = corr
+        for j in range(corr.size):
+            residual[j] = corr[j]
         level = 0.0
         for i in range(m):
             a, share = abs(corners[i]) - 1, radius * np.sign(corners[i]) * weights[i]
@@ -151,11 +152,16 @@ def update_atoms(atoms, code_products, code_samples):
         weight = code_products[j, j]
         if weight <= TINY:
             continue
-        candidate[:] = code_samples[j] / weight + atoms[j]
+        for d in range(n_features):
+            candidate[d] = code_samples[j, d] / weight + atoms[j, d]
         for i in range(q):
             share = code_products[j, i] / weight
             if share != 0:
                 for d in range(n_features):
                     candidate[d] -= share * atoms[i, d]
-        norm = np.sqrt((candidate * candidate).sum())
-        atoms[j] = candidate / max(norm, 1.0)
+        energy = 0.0
+        for d in range(n_features):
+            energy += candidate[d] * candidate[d]
+        length = max(np.sqrt(energy), 1.0)
+        for d in range(n_features):
+            atoms[j, d] = candidate[d] / length

@@ -24,17 +24,20 @@ def cells(positions, shape, levels):
 @kernel
 def used_atoms(indices, n_atoms):
     """The atoms that occur in codes, in rising order, and `indices` counted among them."""
-    places = np.full(n_atoms, -1, np.int32)
-    for atom in indices.flat:
-        places[atom] = 0
-    used = np.flatnonzero(places == 0)
-    for place in range(used.size):
-        places[used[place]] = place
-    renamed = np.empty_like(indices)
+    occurs, places = np.zeros(n_atoms, np.bool_), np.empty(n_atoms, np.int32)
+    for i in range(indices.shape[0]):
+        for n in range(indices.shape[1]):
+            occurs[indices[i, n]] = True
+    used, n_used = np.empty(n_atoms, np.int64), 0
+    for atom in range(n_atoms):
+        if occurs[atom]:
+            used[n_used], places[atom] = atom, n_used
+            n_used += 1
+    renamed = np.empty(indices.shape, np.int32)
     for i in range(indices.shape[0]):
         for n in range(indices.shape[1]):
             renamed[i, n] = places[indices[i, n]]
-    return used, renamed
+    return used[:n_used], renamed
 
 
 @kernel
@@ -95,13 +98,15 @@ def weighted_row(maximum, minimum, used, max_weights, min_weights, columns, data
                     energy += np.float64(value) * value
                     n += 1
     if energy > 0:
-        data[:n] *= np.float32(1 / np.sqrt(energy))
+        scale = np.float32(1 / np.sqrt(energy))
+        for i in range(n):
+            data[i] *= scale
     return n
 
 
 @kernel
-def linear_codes(values, coder, power):
-    """values @ coder, each entry raised to a power with its sign kept; a row depends on no other row."""
+def linear_codes(values, coder):
+    """values @ coder; a row depends on no other row."""
     out = np.zeros((values.shape[0], coder.shape[1]), np.float32)
     for i in range(values.shape[0]):
         row = out[i]
@@ -109,9 +114,7 @@ def linear_codes(values, coder, power):
             value, weights = values[i, d], coder[d]
             for n in range(row.size):
                 row[n] += value * weights[n]
-    if power == np.float32(0.5):
-        return np.sign(out) * np.sqrt(np.abs(out))
-    return np.sign(out) * np.abs(out) ** power
+    return out
 
 
 @kernel
@@ -124,7 +127,8 @@ def cell_means(values, cells, n_cells):
             out[cells[i], n] += values[i, n]
     for cell in range(n_cells):
         if members[cell] > 0:
-            out[cell] /= members[cell]
+            for n in range(values.shape[1]):
+                out[cell, n] /= members[cell]
     return out
 
 

@@ -6,6 +6,8 @@ other, and rows of that strip into y-cells. Energies of a column are computed on
 and kept only while a patch needs them, so that all but the result stays in the processor's cache.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from ddlcn.kernels.compiled import kernel, part
@@ -30,21 +32,15 @@ _ANGLES = np.arange(N_ORIENTATIONS // 2) * (2 * np.pi / N_ORIENTATIONS)
 _COS, _SIN = np.cos(_ANGLES).astype(np.float32), np.sin(_ANGLES).astype(np.float32)
 
 
-@part
-def _cell_weights(patches):
+@lru_cache
+def _cell_weights(patch_sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """weights[size, cell, pixel] = max(0, 1 − |pixel − centre| / cell width), and the pixels of each cell."""
-    weights = np.zeros((patches.size, N_CELLS, patches.max() + 3), np.float32)
-    firsts, lasts = np.zeros((patches.size, N_CELLS), np.int64), np.zeros((patches.size, N_CELLS), np.int64)
-    for size in range(patches.size):
-        width = patches[size] / N_CELLS
-        for cell in range(N_CELLS):
-            firsts[size, cell] = patches[size]
-            for pixel in range(patches[size]):
-                weight = max(0.0, 1 - abs(pixel - (cell + 0.5) * width + 0.5) / width)
-                weights[size, cell, pixel] = weight
-                if weight > 0:
-                    firsts[size, cell], lasts[size, cell] = min(firsts[size, cell], pixel), pixel + 1
-    return weights, firsts, lasts
+    patches = np.array(patch_sizes)[:, None, None]
+    width, cell = patches / N_CELLS, np.arange(N_CELLS)[:, None]
+    pixel = np.arange(patches.max() + 3)
+    weights = np.maximum(0, 1 - np.abs(pixel - (cell + 0.5) * width + 0.5) / width) * (pixel < patches)
+    firsts = (weights > 0).argmax(axis=2)
+    return weights.astype(np.float32), firsts, firsts + (weights > 0).sum(axis=2)
 
 
 @part
@@ -120,19 +116,26 @@ def _normalise(values, threshold):
             values[d] *= scale
 
 
-@kernel
-def dense_sift(image, patches, step, threshold):
+def dense_sift(image: np.ndarray, patch_sizes: tuple[int, ...], step: int, threshold: float) -> np.ndarray:
     """Descriptors (n, 128) of all patches, size by size, row by row; angle runs fastest, then y, then x."""
-    height, width = image.shape
-    tops, lefts = (height - patches) % step // 2, (width - patches) % step // 2
-    n_y, n_x = (height - patches) // step + 1, (width - patches) // step + 1
-    weights, firsts, lasts = _cell_weights(patches)
+    patches, (height, width) = np.array(patch_sizes), image.shape
+    corners = (height - patches) % step // 2, (width - patches) % step // 2
+    counts = (height - patches) // step + 1, (width - patches) // step + 1
+    out = np.empty((int(np.prod(counts, axis=0).sum()), N_FEATURES), np.float32)
     turned = np.ascontiguousarray(image.T)
+    _describe(turned, patches, step, np.float32(threshold), *corners, *counts, *_cell_weights(patch_sizes), out)
+    return out
+
+
+@kernel
+def _describe(turned, patches, step, threshold, tops, lefts, n_y, n_x, weights, firsts, lasts, out):
+    """The descriptors of an image that is given transposed."""
+    width, height = turned.shape
     smooth, slope = np.zeros(height + 4, np.float32), np.zeros(height + 4, np.float32)  # zero past the border
-    ring = np.empty((patches.max(), height * N_ORIENTATIONS), np.float32)  # energies of the last columns
+    largest = weights.shape[2] - 3
+    ring = np.empty((largest, height * N_ORIENTATIONS), np.float32)  # energies of the last columns
     column = np.empty(height * N_ORIENTATIONS, np.float32)
     strip, sums = np.empty((height, PART), np.float32), np.empty(PART, np.float32)
-    out = np.empty(((n_y * n_x).sum(), N_FEATURES), np.float32)
     for x in range(width):
         _orientation_column(turned, x, smooth, slope, ring[x % ring.shape[0]])
         first_of_size = 0
@@ -156,4 +159,3 @@ def dense_sift(image, patches, step, threshold):
                                 values[place] = sums[cell_x * N_ORIENTATIONS + a]
                     _normalise(values, threshold)
             first_of_size += n_y[size] * n_x[size]
-    return out

@@ -29,6 +29,18 @@ def add(start, stop, indices, data, factor, weights):
     weights[weights.size - 1] += factor
 
 
+@part
+def first_at(values, start, stop, least):
+    """The first place from `start` to `stop` whose value, in rising order, is at least `least`."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if values[middle] < least:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
 @kernel
 def count_columns(starts, stops, indices, counts):
     """Add the number of rows that have each column; row i has the entries from starts[i] to stops[i]."""
@@ -44,11 +56,11 @@ def list_columns(starts, stops, indices, data, first, counts, place, rows, value
     Columns with a count of zero are left out.
     """
     for i in range(starts.size):
-        own = indices[starts[i] : stops[i]]
-        for e in range(np.searchsorted(own, first), np.searchsorted(own, first + counts.size)):
-            column = own[e] - first
+        start = first_at(indices, starts[i], stops[i], first)
+        for e in range(start, first_at(indices, start, stops[i], first + counts.size)):
+            column = indices[e] - first
             if counts[column]:
-                rows[place[column]], values[place[column]] = i, data[starts[i] + e]
+                rows[place[column]], values[place[column]] = i, data[e]
                 place[column] += 1
 
 
@@ -59,10 +71,10 @@ def add_listed_products(heads, rows, values, first, out):
     Four lines at a time, as entries are then read less often. Below the diagonal there are numbers too.
     """
     for column in range(heads.size - 1):
-        own = rows[heads[column] : heads[column + 1]]
-        start, stop = np.searchsorted(own, first), np.searchsorted(own, first + len(out))
-        for a in range(heads[column] + start, heads[column] + stop, 4):
-            last = heads[column] + stop - 1
+        start = first_at(rows, heads[column], heads[column + 1], first)
+        stop = first_at(rows, start, heads[column + 1], first + out.shape[0])
+        for a in range(start, stop, 4):
+            last = stop - 1
             b, c, d = min(a + 1, last), min(a + 2, last), min(a + 3, last)
             line_a, line_b = out[rows[a] - first], out[rows[b] - first]
             line_c, line_d = out[rows[c] - first], out[rows[d] - first]
@@ -80,9 +92,9 @@ def add_listed_products(heads, rows, values, first, out):
 def add_products(indptr, indices, data, first, lines, out):
     """Add X B to `out`, for lines of B that belong to the columns from `first` on."""
     for i in range(indptr.size - 1):
-        own, sums = indices[indptr[i] : indptr[i + 1]], out[i]
-        for e in range(np.searchsorted(own, first), np.searchsorted(own, first + len(lines))):
-            line, value = lines[own[e] - first], data[indptr[i] + e]
+        sums, start = out[i], first_at(indices, indptr[i], indptr[i + 1], first)
+        for e in range(start, first_at(indices, start, indptr[i + 1], first + lines.shape[0])):
+            line, value = lines[indices[e] - first], data[e]
             for k in range(sums.size):
                 sums[k] += value * line[k]
 

@@ -22,7 +22,7 @@ from ddlcn.layers.part import Part
 from ddlcn.rules import number, whole
 
 _BLOCK = 512  # rows of the product with all atoms that are held at a time; no answer depends on it
-_LARGEST_TABLE = 1024  # atoms; 8 MB
+_LARGEST_TABLE = 1536  # atoms; 19 MB
 MAX_NEIGHBORS = 512  # that take part; the work for a descriptor grows with their cube
 _NO_TABLE = np.empty((0, 0))
 
@@ -209,7 +209,7 @@ class LinearCoder(Part):
         array of shape (n, n_atoms), float32
         """
         Y = np.ascontiguousarray(Y, dtype=np.float32)
-        return pooling.linear_codes(Y, self.matrix(atoms), np.float32(1.0))
+        return pooling.linear_codes(Y, self.matrix(atoms))
 
 
 def _encode(

@@ -75,8 +75,7 @@ class PatchDescriptor(Part):
 
     @property
     def patch_sizes(self) -> tuple[int, ...]:
-        """The patch sizes as a tuple, checked."""
-        self.check()
+        """The patch sizes as a tuple."""
         return (self.patch_size,) if isinstance(self.patch_size, int | np.integer) else tuple(self.patch_size)
 
     def check(self) -> None:
@@ -109,7 +108,8 @@ class PatchDescriptor(Part):
         DDLCNError
             If the parameters are invalid, or give too many patches.
         """
-        sizes = self.patch_sizes  # checked before any work
+        self.check()
+        sizes = self.patch_sizes
         image = image if isinstance(image, PreparedImage) else PreparedImage(image)
         shape = self.working_shape(image.shape)
         step = self._step(min(image.shape), min(shape))

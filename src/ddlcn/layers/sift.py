@@ -52,4 +52,4 @@ class DenseSIFT(PatchDescriptor):
 
     def values(self, image: PreparedImage, shape: tuple[int, int], step: int) -> np.ndarray:
         """Return the descriptors of all patches of an image at working size, size by size, row by row."""
-        return dense_sift(image.grey(shape), np.array(self.patch_sizes), step, np.float32(self.contrast_threshold))
+        return dense_sift(image.grey(shape), self.patch_sizes, step, self.contrast_threshold)
