@@ -4,7 +4,7 @@ import argparse
 import os
 
 PARTS = (
-    "sift", "dictionary", "coding", "svm", "pipeline", "presets", "predict", "cold",
+    "commands", "photos", "predict", "pipeline", "sift", "dictionary", "coding", "svm", "presets",
     "cores", "caltech101", "mnist", "growth",
 )  # fmt: skip
 # read when libraries load, so set before any is; SPAMS would spin between its parallel sections

@@ -5,6 +5,7 @@ A class of parts is known by its name from its definition on, so that model file
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
@@ -28,6 +29,10 @@ class Part(BaseEstimator):
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         Part.kinds[cls.__name__] = cls
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, as in scikit-learn; `check` reads them for every image, so their names are kept."""
+        return {name: getattr(self, name) for name in _parameter_names(type(self))}
 
     def check(self) -> None:
         """Raise if a parameter is invalid.
@@ -82,6 +87,11 @@ class Part(BaseEstimator):
         if kind not in Part.kinds:
             raise DDLCNError(f"{kind!r} is no part of a channel; known are {', '.join(Part.kinds)}")
         return Part.kinds[kind](**params)
+
+
+@cache
+def _parameter_names(kind: type[Part]) -> list[str]:
+    return kind._get_param_names()
 
 
 def _plain(value: Any) -> Any:
