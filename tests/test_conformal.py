@@ -56,7 +56,7 @@ def test_conformity_by_its_formula():
     distances = np.sqrt(np.einsum("ij,jk,ik->i", centred, np.linalg.inv(np.cov(facts.T)), centred))
     assert_allclose(held_out.distances(new) * held_out.usual, distances, rtol=0.15)  # covariance is shrunk
     beyond = np.maximum(held_out.distances(new) - 1, 0) * held_out.usual
-    assert_allclose(held_out.conformity(logs[:50], new), logs[:50] - 10 * beyond[:, None], rtol=1e-4)
+    assert_allclose(held_out.conformity(logs[:50], new), logs[:50] - 3 * beyond[:, None], rtol=1e-4)
     assert (held_out.distances(facts) <= 1).mean() >= 0.97
 
 
@@ -116,7 +116,7 @@ def test_few_and_equal_images():
 
 
 def test_facts_about_images(model):
-    """log ‖b‖₁ / ‖b‖₂ of each block, where a block of zeros counts as 0.001; and the mean score."""
+    """Ratios of norms of each block, where a ratio of zero counts as 0.001; and the mean score."""
     encoder, images = model.encoder_, [*small_digits(1)[0], np.zeros((8, 8))]
     rows = encoder.transform(images)
     scores = model.svm_.scores(rows)
@@ -127,6 +127,29 @@ def test_facts_about_images(model):
         assert_allclose(found[:-1, channel], truth, rtol=1e-4)
     assert_allclose(found[-1, 1], np.log(1e-3))  # means over a blank image are zero
     assert_allclose(found[:, 2], scores.mean(axis=1))
+    sift, own = encoder.channels[0], encoder.slices[0]
+    parts = rows.toarray()[:-1, own].astype(np.float64).reshape(len(images) - 1, sift.pooling.n_cells, -1)
+    whole, every = np.linalg.norm(parts[:, 0], axis=1), np.linalg.norm(parts, axis=(1, 2))
+    assert_allclose(found[:-1, 3], np.log(whole / every), rtol=1e-4)
+    assert not found[:, 4].any()  # a grid has no cell for the whole image
+
+
+def test_repetition_is_a_reason():
+    logs, y, facts = drawn(100)
+    every = np.column_stack([facts, RNG.normal(size=(100, 2))])
+    held_out, strange = Conformal.from_held_out(logs, y, every), every[:2].copy()
+    strange[0, 3], strange[1, 4] = -20, 20
+    assert held_out.reasons(strange, ["sift", "color"]) == [
+        "codes of channel sift repeat more over the image than theirs",
+        "codes of channel color repeat less over the image than theirs",
+    ]
+
+
+def test_calibration_with_fewer_facts():
+    """The first model files know nothing of repetition: the first facts count, the others are ignored."""
+    logs, y, facts = drawn(50)
+    held_out = Conformal.from_held_out(logs, y, facts)
+    assert_array_equal(held_out.distances(np.column_stack([facts, facts])), held_out.distances(facts))
 
 
 # -------------------------------------------------------------------------------------------------- models

@@ -3,11 +3,11 @@
 Some training images teach neither the dictionaries nor the SVM that scores them. New images of the same kind conform
 to their classes as these do. The conformity of an image to a class is
 
-    c = log probability − 10 · max(0, distance − usual distance)
+    c = log probability − 3 · max(0, distance − usual distance)
 
 The distance is for images that have no class at all: blank ones, noise, a face among flowers. It is the Mahalanobis
-distance, from the held-out images, of a few facts about an image: the activity of each channel, log ‖b‖₁ / ‖b‖₂ of
-its block b, and the mean score over all classes. With c_1, …, c_m the conformity of the held-out images to their own
+distance, from the held-out images, of a few facts about an image: how many codes of each channel are active, how far
+they repeat over the image, and the mean score over all classes (see `image_facts`). With c_1, …, c_m the conformity of the held-out images to their own
 classes, a label has the p-value
 
     p = (1 + number of c_i ≤ c) / (m + 1)
@@ -26,13 +26,14 @@ from scipy.sparse import csr_array
 from scipy.stats import chi
 from sklearn.covariance import LedoitWolf
 
+from ddlcn.channel import Channel
 from ddlcn.encoder import ImageEncoder
 from ddlcn.linear.calibration import score_per_class
 
-_PRICE = 10.0  # of a unit of distance beyond the usual one, in log-probabilities
+_PRICE = 3.0  # of a unit of distance beyond the usual one, in log-probabilities
 _USUAL = 0.975  # share of held-out images that are at the usual distance or nearer
 LEAST_USUAL = 1.0  # distance
-_SILENT = 1e-3  # ‖b‖₁ / ‖b‖₂ of a block of zeros
+_SILENT = 1e-3  # in place of a ratio of zero
 SMALLEST_DEVIATION = 1e-3
 
 
@@ -129,7 +130,7 @@ class Conformal:
         return np.linalg.norm(whitened, axis=1) / self.usual[0]
 
     def _standard(self, facts: np.ndarray) -> np.ndarray:
-        return (facts - self.mean) / self.deviation
+        return (facts[:, : len(self.mean)] - self.mean) / self.deviation  # the first model files have fewer facts
 
     def conformity(self, log_probabilities: np.ndarray, facts: np.ndarray) -> np.ndarray:
         """Return the conformity of images to classes.
@@ -190,16 +191,17 @@ class Conformal:
         -------
         list of str
         """
+        more = [f"channel {name} has more active codes than they usually have" for name in channels]
+        less = [f"channel {name} has fewer active codes than they usually have" for name in channels]
+        more += ["its scores over all classes are unlike theirs"]
+        less += more[-1:]
+        more += [f"codes of channel {name} repeat less over the image than theirs" for name in channels]
+        less += [f"codes of channel {name} repeat more over the image than theirs" for name in channels]
         found = []
         for distance, deviations in zip(self.distances(facts), self._standard(facts), strict=True):
             place = int(np.abs(deviations).argmax())
-            much = "more" if deviations[place] > 0 else "fewer"
-            if distance <= 1:
-                found.append("no class is likely enough")
-            elif place < len(channels):
-                found.append(f"channel {channels[place]} has {much} active codes than they usually have")
-            else:
-                found.append("its scores over all classes are unlike theirs")
+            unusual = (more if deviations[place] > 0 else less)[place]
+            found.append("no class is likely enough" if distance <= 1 else unusual)
         return found
 
     def n_images(self, class_conditional: bool, n_classes: int) -> int:
@@ -220,15 +222,26 @@ def image_facts(encoder: ImageEncoder, rows: csr_array, scores: np.ndarray) -> n
 
     Returns
     -------
-    array of shape (n_images, n_channels + 1)
-        log ‖b‖₁ / ‖b‖₂ of the block b of each channel, the larger the more codes are active; and the mean score.
+    array of shape (n_images, 2 · n_channels + 1)
+        log ‖b‖₁ / ‖b‖₂ of the block b of each channel, the larger the more codes are active; the mean score; and
+        log ‖w‖₂ / ‖b‖₂ for the part w of each block that a pyramid pools over the whole image, the smaller the more
+        often codes repeat over the image (0 for other poolings).
     """
-    sums = [np.asarray(abs(rows[:, own]).sum(axis=1)).ravel() / scale for own, scale in _blocks(encoder)]
-    return np.column_stack([np.log(np.maximum(sums, _SILENT)).T, score_per_class(scores).mean(axis=1)])
+    activity, repetition = [], []
+    for channel, own, scale in zip(encoder.channels, encoder.slices, encoder.scales, strict=True):
+        sums = np.asarray(abs(rows[:, own]).sum(axis=1)).ravel() / scale
+        activity.append(np.log(np.maximum(sums, _SILENT)))
+        whole = _whole_image(channel, own)
+        energy = np.asarray(rows[:, whole].power(2).sum(axis=1)).ravel() / scale**2
+        repetition.append(np.log(np.maximum(energy, _SILENT**2)) / 2 if whole != own else np.zeros(rows.shape[0]))
+    return np.column_stack([*activity, score_per_class(scores).mean(axis=1), *repetition])
 
 
-def _blocks(encoder: ImageEncoder) -> list[tuple[slice, float]]:
-    return list(zip(encoder.slices, encoder.scales, strict=True))
+def _whole_image(channel: Channel, own: slice) -> slice:
+    """The columns that are pooled over the whole image; all columns of a channel whose pooling has no such cell."""
+    if getattr(channel.pooling, "levels", (0,))[0] != 1:
+        return own
+    return slice(own.start, own.start + (own.stop - own.start) // channel.pooling.n_cells)
 
 
 def _p_values(calibration: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -137,6 +137,13 @@ TENSORS = {
 }
 
 
+def test_calibration_of_the_first_files(description, tensors):
+    """One fact for each channel and one for scores."""
+    n = len(description["channels"]) + 1
+    fewer = {"mean": (n,), "deviation": (n,), "whitening": (n, n)}
+    schema.check(description, tensors | {f"calibration.{name}": Tensor("F32", shape) for name, shape in fewer.items()})
+
+
 @pytest.mark.parametrize("name", TENSORS)
 def test_invalid_tensors(description, tensors, name):
     TENSORS[name](tensors)

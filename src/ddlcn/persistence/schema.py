@@ -87,14 +87,16 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
             wanted[f"{name}.projection.0"] = {Tensor("F32", (given,))}
             wanted[f"{name}.projection.1"] = {Tensor("F32", (n_features, given))}
     if "calibration.own" in tensors:  # files of before have none
-        wanted |= _calibration(tensors["calibration.own"].shape, len(channels) + 1)
+        wanted |= _calibration(tensors, len(channels))
     expect(set(tensors) == set(wanted), f"its tensors are not {', '.join(sorted(wanted))}")
     for name, tensor in tensors.items():
         expect(tensor in wanted[name], f"type or shape of {name} does not fit the description")
 
 
-def _calibration(shape: tuple[int, ...], n_facts: int) -> dict[str, set[Tensor]]:
-    """Tensors of the calibration by held-out images."""
+def _calibration(tensors: Mapping[str, Tensor], n_channels: int) -> dict[str, set[Tensor]]:
+    """Tensors of the calibration by held-out images, with one or two facts for each channel and one for scores."""
+    shape, first = tensors["calibration.own"].shape, tensors.get("calibration.mean")
+    n_facts = 1 + n_channels * (1 if first and first.shape == (1 + n_channels,) else 2)
     expect(len(shape) == 1 and 1 <= shape[0] <= MOST_CALIBRATION, "calibration has an invalid shape")
     shapes = {"own": shape, "largest": shape, "mean": (n_facts,), "deviation": (n_facts,)}
     shapes |= {"whitening": (n_facts, n_facts), "usual": (1,)}
