@@ -72,7 +72,7 @@ def best(backbone: str | None = None, **dictionary: Any) -> Preset:
     -------
     Preset
     """
-    patches: Any = {"patch_size": (16, 24, 32), "step": 8, "max_side": 240, "min_side": 72}
+    patches: Any = {"patch_size": (16, 24, 32), "step": 8, "max_side": 200, "min_side": 72}
     descriptor = DenseSIFT(**patches, contrast_threshold=0.1)
     sift = Channel(
         "sift",
