@@ -42,5 +42,6 @@ def descriptors(images: ImageSet) -> np.ndarray:
 def face_model(folder: str, preset: str) -> Path:
     """The file of a model of Extended Yale B, 15-15: 570 atoms."""
     train, path = task("yaleb")[0], Path(folder) / "faces.ddlcn"
-    DDLCNClassifier(preset=preset, images_per_class=15, atoms_per_class=15, C=1.0, n_jobs=2).fit(train.images, train.target).save(path)
+    model = DDLCNClassifier(preset=preset, images_per_class=15, atoms_per_class=15, C=1.0, n_jobs=2)
+    model.fit(train.images, train.target).save(path)
     return path

@@ -7,8 +7,8 @@ to their classes as these do. The conformity of an image to a class is
 
 The distance is for images that have no class at all: blank ones, noise, a face among flowers. It is the Mahalanobis
 distance, from the held-out images, of a few facts about an image: how many codes of each channel are active, how far
-they repeat over the image, and the mean score over all classes (see `image_facts`). With c_1, …, c_m the conformity of the held-out images to their own
-classes, a label has the p-value
+they repeat over the image, and the mean score over all classes (see `image_facts`). With c_1, …, c_m the conformity of
+the held-out images to their own classes, a label has the p-value
 
     p = (1 + number of c_i ≤ c) / (m + 1)
 

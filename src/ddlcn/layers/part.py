@@ -5,7 +5,6 @@ A class of parts is known by its name from its definition on, so that model file
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
@@ -24,15 +23,17 @@ class Part(BaseEstimator):
     kinds: ClassVar[dict[str, type[Part]]] = {}
     role: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]] = {}
+    _names: ClassVar[list[str]] = []
     later: ClassVar[tuple[str, ...]] = ()  # parameters that files of format 3 may lack: None then
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         Part.kinds[cls.__name__] = cls
+        cls._names = cls._get_param_names()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, as in scikit-learn; `check` reads them for every image, so their names are kept."""
-        return {name: getattr(self, name) for name in _parameter_names(type(self))}
+        return {name: getattr(self, name) for name in self._names}
 
     def check(self) -> None:
         """Raise if a parameter is invalid.
@@ -87,11 +88,6 @@ class Part(BaseEstimator):
         if kind not in Part.kinds:
             raise DDLCNError(f"{kind!r} is no part of a channel; known are {', '.join(Part.kinds)}")
         return Part.kinds[kind](**params)
-
-
-@cache
-def _parameter_names(kind: type[Part]) -> list[str]:
-    return kind._get_param_names()
 
 
 def _plain(value: Any) -> Any:

@@ -9,15 +9,16 @@ P − D ≥ 0 is the duality gap: P is at most that far from its minimum. Both s
 time. They repeat rounds: mark the variables that may move (the active set), then run epochs over these.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 
 MAX_ROUNDS, MAX_EPOCHS = 1000, 100
 _ROUND_ENDS = 0.1  # share of its largest slope
+_WORTH_THREADS = 400  # rows: fewer are solved sooner than threads take over
 
 
 class Task(NamedTuple):
@@ -51,6 +52,11 @@ class Problem:
     seed: int
     n_jobs: int | None
 
+    def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Results of a function for each call, on threads unless there are so few rows that these would cost more."""
+        n_jobs = self.n_jobs if len(self.y) >= _WORTH_THREADS else 1
+        return list(Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(function)(*call) for call in calls))
+
     @property
     def signs(self) -> list[np.ndarray]:
         """±1 by row for each class against the rest; of two classes, for the second only."""
@@ -63,7 +69,7 @@ class Problem:
         def one(signs: np.ndarray) -> Solution:
             return next(self.solver(Task(signs, self.weights, (C,), np.zeros(0, np.intp), tol, self.seed)))
 
-        found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(one)(own) for own in self.signs)
+        found = self.map(one, ((own,) for own in self.signs))
         coefficients, intercepts, gaps, _ = zip(*found, strict=True)
         return np.stack(coefficients, axis=1), np.array(intercepts), np.array(gaps)
 

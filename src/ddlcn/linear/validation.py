@@ -10,7 +10,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
 from ddlcn.blas import one_blas_thread
@@ -126,8 +125,7 @@ def held_out_scores(
         return [solution.scores for solution in problem.solver(task)]
 
     signs, n_folds = problem.signs, fold_of.max() + 1
-    tasks = (delayed(scores)(own, fold) for fold in range(n_folds) for own in signs)
-    found = Parallel(n_jobs=problem.n_jobs, require="sharedmem")(tasks)
+    found = problem.map(scores, ((own, fold) for fold in range(n_folds) for own in signs))
     out = np.empty((len(grid), len(held_out), len(signs)))
     for place, own in enumerate(found):
         fold, column = divmod(place, len(signs))
