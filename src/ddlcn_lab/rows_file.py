@@ -110,7 +110,9 @@ class RowsFile:
                 self.refresh()
                 if not claimed or task in self:
                     continue
-                images = sets.setdefault(task.dataset, _loaded(task.dataset, data))
+                if task.dataset not in sets:
+                    sets[task.dataset] = _loaded(task.dataset, data)
+                images = sets[task.dataset]
                 if isinstance(images, DDLCNError):
                     yield task, {"error": str(images)}
                     continue
