@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -102,7 +103,7 @@ def plan(
     seconds = _Estimate(file)
     found = [
         (entry, seconds(entry.task))
-        for entry in dict.fromkeys(_entries())
+        for entry in entries()
         if parts & {entry.table, entry.task.dataset}
         and base_name(entry.task.job.method) in names
         and (splits is None or entry.task.job.split < splits)
@@ -153,6 +154,12 @@ def base_name(method: str) -> str:
 def is_ours(method: str) -> bool:
     """Return whether a method is one of our presets or recipes, which have ten splits."""
     return base_name(method) in (*OURS, "mnist-recipe")
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Return all tasks of all tables."""
+    return tuple(dict.fromkeys(_entries()))
 
 
 def _entries() -> Iterator[Entry]:

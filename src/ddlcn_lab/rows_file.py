@@ -64,7 +64,8 @@ class RowsFile:
 
     def refresh(self) -> None:
         """Read what was added since the last call, by any process."""
-        for row, self._end in read_rows(self.path, self._end):
+        for row, end in read_rows(self.path, self._end):
+            self._end = end
             if row.get("source") != self.source:
                 self.others.append(row)
             elif self._done.setdefault(task_of(row), row) is row:

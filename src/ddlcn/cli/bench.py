@@ -11,6 +11,7 @@ import typer
 from ddlcn.cli import options
 from ddlcn.cli.app import command, needs_extra
 from ddlcn.cli.interrupts import interruptible
+from ddlcn.errors import DDLCNError
 from ddlcn_lab import options as lab
 
 
@@ -42,7 +43,7 @@ def bench(
         return _paper(out, data, only, methods, splits, hours, plan, jobs, quiet)
     _check_options(dataset, {"--only": only, "--hours": hours, "--plan": plan})
     if out is None:
-        raise typer.BadParameter("name a run folder, as in --out runs/new", param_hint="--out")
+        raise DDLCNError(f"name a run folder, as in --out runs/{dataset.partition(':')[0]}")
     with needs_extra("lab"):
         from ddlcn_lab.grid import make_grid
         from ddlcn_lab.runner import bench as fill
@@ -108,7 +109,7 @@ def _check_options(dataset: str, given: dict[str, Any]) -> None:
     """Options that a data set does not have are refused, not ignored."""
     for name, value in given.items():
         if value:
-            raise typer.BadParameter(f"not with {dataset!r}: leave it out", param_hint=name)
+            raise DDLCNError(f"{name} is not for {dataset!r}: leave it out")
 
 
 @command(
