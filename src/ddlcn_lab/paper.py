@@ -39,9 +39,9 @@ _ON_MNIST = (  # the others need too much memory or days for 60,000 images
     *("dcn", "embed-cnn", "convolutional-clustering", "cnn", "llc-1024"),
     *("nearest", "ridge", "svm", "hog", "probe-lr", "probe-svm"),
 )
-_SMALLER = {  # images of Extended Yale B at half size: methods that need the memory of a few hundred pixels per side
-    "pcanet-2": "pcanet-2:longest_side=96",
-    "m-hmp": "m-hmp:multipathfeatures__longest_side=96",
+_SMALLER = {  # seconds per image otherwise: parameters, and data sets that do not need them
+    "pcanet-2": ("longest_side=96", ("ar", "mnist")),
+    "m-hmp": ("multipathfeatures__longest_side=96", ("ar", "mnist", "caltech256")),
 }
 # classes, images per class, and the time of an image beside one of Extended Yale B, roughly
 _FACTS = {
@@ -55,6 +55,8 @@ _MS = {
     "local-nbnn": 100, "fisher": 60, "scspm": 46, "pcanet-1": 42, "pcanet-2": 42, "fddl": 35, "probe-lr": 25,
     "probe-svm": 25, "embed-cnn": 25, "cnn": 22, "kc": 23, "spm": 20, "dbdl": 21, "jbdc": 21,
 }  # fmt: skip
+# ablations, which `ddlcn_lab.ablations` runs; and a method whose weights are to be had nowhere
+_ELSEWHERE = ("ddlcn-best-llc", "ddlcn-best-no-color", "ddlcn-best-no-sift_grid", "frozen-vgg")
 _SLOW = 600  # seconds of a row that is run late
 
 
@@ -190,7 +192,7 @@ def _rivals(dataset: str) -> Iterator[tuple[str, str]]:
     """Other methods with p-q: the one of all methods, and those of the paper's tables."""
     setting = _RIVAL_SETTING.get(dataset, "15-15")
     for name in METHODS:
-        if not is_ours(name) and name != "frozen-vgg" and (dataset != "mnist" or name in _ON_MNIST):
+        if not (is_ours(name) or name in _ELSEWHERE) and (dataset != "mnist" or name in _ON_MNIST):
             yield with_parameters(name, dataset), setting
     for figure in (figure for name in TABLES for figure in read_table(name)):
         if figure.dataset == dataset and figure.p == "A" and not is_ours(figure.ours):
@@ -207,7 +209,8 @@ def with_parameters(name: str, dataset: str) -> str:
     """
     if dataset == "ar" and "randomfaces__n_features" in METHODS[name].make(1, 1, 0, None).get_params():
         return f"{name}:randomfaces__n_features=540"
-    return name if dataset in ("ar", "mnist") else _SMALLER.get(name, name)
+    smaller, not_for = _SMALLER.get(name, ("", ()))
+    return f"{name}:{smaller}" if smaller and dataset not in not_for else name
 
 
 def _order(entry: Entry, cost: float) -> tuple[int, bool, float]:

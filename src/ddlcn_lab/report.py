@@ -108,11 +108,15 @@ def _terminal(tables: list[Table], _: object, remarks: list[str]) -> str:
 def _markdown(tables: list[Table], figures: list[tuple[str, str, bytes]], remarks: list[str]) -> str:
     parts = list(remarks)
     for table in tables:
-        cells = [table.header, ("---",) * len(table.header), *table.rows]
-        rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
-        parts += [f"## {table.title}", *([table.note] if table.note else []), "\n".join(rows)]
+        parts += [f"## {table.title}", *([table.note] if table.note else []), markdown_table(table)]
     parts += [f"![{caption}]({name}.png)\n\n{caption}" for name, caption, _ in figures]
     return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(table: Table) -> str:
+    """Return the rows of a table as Markdown, without title and note."""
+    cells = [table.header, ("---",) * len(table.header), *table.rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells)
 
 
 def _html(tables: list[Table], figures: list[tuple[str, str, bytes]], remarks: list[str]) -> str:
