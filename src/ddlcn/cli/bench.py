@@ -82,27 +82,23 @@ def _paper(
         if show:
             typer.echo(paper.describe(file, wanted))
             return
-        costs = {entry.task: cost for entry, cost in paper.remaining(file, wanted)}
-        total, done = len({entry.task for entry, _ in wanted}), 0
+        left = paper.remaining(file, wanted)
+        total, done = len(wanted), 0
         with interruptible(lambda: f"{done} new rows are kept, run the same command again to resume"):
-            for task, row in file.fill(list(costs), data, jobs or -1, hours):
+            for task, row in file.fill([entry.task for entry, _ in left], data, jobs or -1, hours):
                 done += 1
-                costs = {each: cost for each, cost in costs.items() if each not in file}
-                job = task.job
-                what = f"{task.dataset} {job.method} p={job.p} q={job.q} t={job.t} split {job.split}"
-                found = row.get("error") or f"{row['accuracy']:.2%}, {sum(_fit_and_predict(row)):.1f} s"
+                left = paper.remaining(file, paper.plan(file, only, methods, splits))  # by the times so far
+                hours_left = sum(cost for _, cost in left) / 3600
                 if not quiet:
-                    left = timedelta(seconds=round(sum(costs.values())))
-                    print(
-                        f"{total - len(costs)} of {total}, about {left} left: {what}: {found}",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-    typer.echo(f"{total - len(costs)} of {total} rows in {file.path}; see ddlcn bench-report {file.path}")
+                    _tell_row(f"{total - len(left)} of {total} rows, about {hours_left:.1f} hours left", task, row)
+    typer.echo(f"{total - len(left)} of {total} rows in {file.path}; see ddlcn bench-report {file.path}")
 
 
-def _fit_and_predict(row: dict[str, Any]) -> tuple[float, float]:
-    return row["seconds"]["fit"], row["seconds"]["predict"]
+def _tell_row(progress: str, task: Any, row: dict[str, Any]) -> None:
+    """Show what was run, and its result."""
+    what = " ".join(f"{key}={value}" for key, value in task.job._asdict().items() if key != "leak")
+    found = row.get("error") or f"{row['accuracy']:.2%} in {row['seconds']['fit'] + row['seconds']['predict']:.1f} s"
+    print(f"{progress}: {task.dataset} {what}: {found}", file=sys.stderr, flush=True)
 
 
 def _check_options(dataset: str, given: dict[str, Any]) -> None:
