@@ -17,7 +17,7 @@ from ddlcn.persistence.atomic import write_atomically
 from ddlcn.report.html import render
 from ddlcn_lab.figures import all_figures
 from ddlcn_lab.results import Results
-from ddlcn_lab.tables import Table, all_tables
+from ddlcn_lab.tables import Table, all_tables, not_run, train
 
 # how the page of `ddlcn bench paper` starts
 _PAGE = (
@@ -86,7 +86,11 @@ def _remarks(results: Results) -> list[str]:
     for name, (source, others) in results.sources.items():
         more = f"; {others} rows of other sources are left out" if others else ""
         commits = ", ".join(sorted(results.commits)) or "none"
-        remarks.append(f"Rows of {name} are of one source, {source} (commit {commits}){more}.")
+        what = f"are of one source, {source} (commit {commits})" if results.rows else "are still to come"
+        remarks.append(f"Rows of {name} {what}{more}.")
+    columns = {(key.dataset, key.t) for key in results.rows}
+    if empty := [f"{dataset} ({train(t)})" for dataset, t in not_run(results) if (dataset, t) not in columns]:
+        remarks.append(f"Not run at all: {', '.join(empty)}.")
     if results.missing:
         remarks.append(f"{results.missing} rows are missing: run the same bench command again to resume.")
     if len(results.commits) > 1 and not results.sources:

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from ddlcn.errors import DDLCNError
 from ddlcn_lab.grid import label
+from ddlcn_lab.methods.registry import METHODS
 from ddlcn_lab.protocols import PerClass
 from ddlcn_lab.rows_file import RowsFile
 from ddlcn_lab.run_folder import Run
@@ -29,8 +31,12 @@ class Key(NamedTuple):
 
     @property
     def setting(self) -> str:
-        """p-q as the paper writes it; empty if the method depends on neither."""
-        return label(self.p, self.q) if self.q else "" if self.p is None else f"p={self.p}"
+        """p-q as the paper writes it, or only what the method depends on."""
+        method = METHODS.get(self.method.partition(":")[0])
+        used = method.depends_on if method else "pq"
+        if used == "pq":
+            return label(self.p, self.q) if self.q else ""
+        return {"p": f"p={self.p or 'A'}", "q": f"q={self.q}"}.get(used, "")
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,8 @@ class Results:
         self.sources: dict[str, tuple[str, int]] = {}
         for path in map(Path, runs):
             if path.suffix == ".jsonl":
+                if not path.exists():
+                    raise DDLCNError(f"{str(path)!r} is not there: make it with `ddlcn bench paper --out`")
                 file = RowsFile(path)
                 self.sources[path.name] = file.source, len(file.others)
                 for row in file.rows:

@@ -101,6 +101,18 @@ def test_intervals_of_few_splits(tmp_path, accuracies, ours, interval):
     assert rows["DDLCN (15-15)"][1:3] == (ours, interval)
 
 
+def test_settings_name_what_a_method_depends_on():
+    cases = {
+        ("ddlcn", None, 15): "A-15",
+        ("k-svd:x=1", None, 15): "q=15",
+        ("src", None, 0): "p=A",
+        ("src", 5, 0): "p=5",
+    }
+    cases |= {("hog", None, 0): "", ("ddlcn-best", None, 0): ""}
+    for case, setting in cases.items():
+        assert Key("yaleb", *case, 0.5, False).setting == setting
+
+
 def test_intervals():
     """Over splits, or of the one split."""
     mean = Mean.of(np.arange(100) < right for right in (90, 92, 94))
@@ -194,6 +206,15 @@ def test_file_of_rows(tmp_path):
     assert "svm (failed: no memory)" in found.note
     assert ", hog" in found.note
     assert "(a, b): 27" in text
+    assert "Not run at all: wbc1 (20 per class), neu_det (5 per class)" in text
+
+
+def test_empty_file_of_rows(tmp_path):
+    path = tmp_path / "paper.jsonl"
+    with pytest.raises(DDLCNError, match="make it with `ddlcn bench paper"):
+        make_report([path])
+    path.touch()
+    assert make_report([path]).startswith("Rows of paper.jsonl are still to come.")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
