@@ -229,19 +229,22 @@ class _Estimate:
 
     def __init__(self, file: RowsFile) -> None:
         self.same: dict[Any, list[float]] = {}
-        self.rates: dict[str, list[float]] = {}
+        self.totals: dict[str, tuple[float, float]] = {}  # seconds and work of each method
         for row in (*file.others, *file.rows):
             task = task_of(row)
             if "seconds" in row and task.dataset in _FACTS:
                 taken = row["seconds"]["fit"] + row["seconds"]["predict"]
                 self.same.setdefault(_without_split(task), []).append(taken)
-                self.rates.setdefault(base_name(task.job.method), []).append(taken / _work(task))
+                name = base_name(task.job.method)
+                seconds, work = self.totals.get(name, (0.0, 0.0))
+                self.totals[name] = seconds + taken, work + _work(task)
 
     def __call__(self, task: Task) -> float:
         if _without_split(task) in self.same:
             return mean(self.same[_without_split(task)])
         name = base_name(task.job.method)
-        return _work(task) * mean(self.rates.get(name, [_MS.get(name, 10) / 1000]))
+        seconds, work = self.totals.get(name, (_MS.get(name, 10), 1000.0))
+        return _work(task) * seconds / work
 
 
 def _without_split(task: Task) -> Task:
