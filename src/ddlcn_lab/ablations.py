@@ -125,7 +125,7 @@ def write_page(page: Path, file: Path) -> None:
         raise DDLCNError(f"{str(page)!r} has no place for the table: write {_START} and {_END} on lines of their own")
     ((source, _),) = results.sources.values()
     seeds = sorted({seed for splits in results.rows.values() for seed, _ in splits})
-    note = f"Source {source}, seeds {', '.join(map(str, seeds)) or 'none'}."
+    note = f"Source {source}, seeds {', '.join(map(str, seeds))}." if seeds else "Not run yet."
     new = f"{before}{_START}\n{note}\n\n{markdown_table(table(results))}\n{_END}{after}"
     write_atomically(page, new.encode())
 

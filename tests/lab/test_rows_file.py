@@ -68,6 +68,18 @@ def test_failures_do_not_end_a_run(tmp_path, few_digits):
 
 
 @pytest.mark.usefixtures("majority")
+def test_two_processes(tmp_path, few_digits):
+    """While one computes a row, another that fills the same file goes on with the next, and no row is there twice."""
+    path, wanted = tmp_path / "rows.jsonl", tasks(few_digits, "majority", splits=3)
+    first = RowsFile(path).fill(wanted)
+    next(first)  # has finished row 0 and still holds its claim
+    others = [task for task, _ in RowsFile(path).fill(wanted)]
+    assert others == wanted[1:]
+    assert list(first) == []
+    assert len(path.read_text().splitlines()) == 3
+
+
+@pytest.mark.usefixtures("majority")
 def test_limit_of_time(tmp_path, few_digits):
     assert list(RowsFile(tmp_path / "rows.jsonl").fill(tasks(few_digits, "majority"), hours=0)) == []
 
