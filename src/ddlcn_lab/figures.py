@@ -12,6 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from ddlcn.errors import DDLCNError
 from ddlcn.images import read_grey
 from ddlcn_lab.datasets import load_dataset
+from ddlcn_lab.grid import CURVES
 from ddlcn_lab.results import Key, Results
 from ddlcn_lab.tables import train
 
@@ -39,8 +40,12 @@ def all_figures(results: Results, data: str | os.PathLike[str] | None = None) ->
         File name, caption and figure.
     """
     for dataset in results.classes:
+        if results.sources and dataset not in CURVES["curves"]:
+            continue  # a file of all tables has too many methods for figures of each
         for axis in _AXES:
             yield from _curves(results, dataset, axis)
+        if results.sources:
+            continue
         yield from _methods(results, dataset)
         yield from _confusions(results, dataset)
         yield from _best_classes(results, dataset, data)

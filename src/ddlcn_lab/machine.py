@@ -1,5 +1,6 @@
-"""What results depend on besides the method: versions, the commit, the machine."""
+"""What results depend on besides the method: the source, versions, the commit, the machine."""
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -25,6 +26,17 @@ def facts() -> dict[str, Any]:
             "memory_gb": _memory_gb(),
         },
     }
+
+
+@cache
+def source_hash() -> str:
+    """Return the hash of the source: of all Python files of both packages, by their sorted paths."""
+    src = Path(__file__).parents[1]
+    files = sorted(path for name in ("ddlcn", "ddlcn_lab") for path in (src / name).rglob("*.py"))
+    found = hashlib.sha256()
+    for path in files:
+        found.update(path.relative_to(src).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
 
 
 def peak_memory_mb() -> float | None:

@@ -4,9 +4,19 @@ import typer
 
 DATASET = typer.Argument(
     metavar="DATASET",
-    help="mnist, yaleb, yaleb-excluded, ar, caltech101, caltech256, flowers17, neu_det, wbc1, digits or folder:PATH.",
+    help="mnist, yaleb, yaleb-excluded, ar, caltech101, caltech256, flowers17, neu_det, wbc1, digits or folder:PATH; "
+    "or paper: every row of the results page.",
 )
-OUT = typer.Option("--out", help="Run folder: a new one, or one to resume.")
+OUT = typer.Option(
+    "--out",
+    help="Run folder: a new one, or one to resume. With paper: a file of rows.",
+    show_default="with paper, in a clone: docs/results/paper.jsonl",
+)
+ONLY = typer.Option(
+    "--only", help="With paper: tables (table1 to table4, new, curves, leak) or data sets.", show_default="all"
+)
+HOURS = typer.Option("--hours", min=0, help="With paper: start no new row after this time.", show_default="no limit")
+PLAN = typer.Option("--plan", help="With paper: show the rows that are left and an estimate of the time, run nothing.")
 DATA = typer.Option("--data", help="Folder of the data sets.", show_default="$DDLCN_DATA or ~/.cache/ddlcn")
 METHODS = typer.Option(help="Names, as in ddlcn,llc,ddlcn:sift__coder__beta=0.05.", show_default="ddlcn")
 SETTINGS = typer.Option(
@@ -21,5 +31,5 @@ LEAK = typer.Option(
     "--leak-dictionary-images-from-test-set",
     help="Also repeat the paper's mistake in each row, to measure how much it inflates the accuracy.",
 )
-RUNS = typer.Argument(metavar="RUN...", help="Run folders of ddlcn bench.")
+RUNS = typer.Argument(metavar="RUN...", help="Run folders, or files of rows, of ddlcn bench.")
 FORMAT = typer.Option("--format", help="terminal, markdown or html.")

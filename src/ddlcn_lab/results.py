@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
 
+from ddlcn.errors import DDLCNError
 from ddlcn_lab.grid import label
+from ddlcn_lab.methods.registry import METHODS
 from ddlcn_lab.protocols import PerClass
+from ddlcn_lab.rows_file import RowsFile
 from ddlcn_lab.run_folder import Run
 
 
@@ -27,8 +31,12 @@ class Key(NamedTuple):
 
     @property
     def setting(self) -> str:
-        """p-q as the paper writes it; empty if the method depends on neither."""
-        return label(self.p, self.q) if self.q else "" if self.p is None else f"p={self.p}"
+        """p-q as the paper writes it, or only what the method depends on."""
+        method = METHODS.get(self.method.partition(":")[0])
+        used = method.depends_on if method else "pq"
+        if used == "pq":
+            return label(self.p, self.q) if self.q else ""
+        return {"p": f"p={self.p or 'A'}", "q": f"q={self.q}"}.get(used, "")
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class Results:
     Parameters
     ----------
     runs : iterable of paths
-        Run folders.
+        Run folders, and files of `ddlcn bench paper`.
 
     Attributes
     ----------
@@ -83,20 +91,41 @@ class Results:
         Names of classes by data set.
     missing : int
         Number of rows that are not computed yet.
+    errors : dict
+        By key, why a method failed.
+    sources : dict
+        By file, the hash of the source of its rows, and the number of rows of other sources, which are left out.
     """
 
     def __init__(self, runs: Iterable[str | os.PathLike[str]]) -> None:
         self.rows: dict[Key, dict[tuple[int, int], dict[str, Any]]] = {}
         self.classes: dict[str, list[str]] = {}
         self.missing = 0
-        for path in runs:
+        self.errors: dict[Key, str] = {}
+        self.sources: dict[str, tuple[str, int]] = {}
+        for path in map(Path, runs):
+            if path.suffix == ".jsonl":
+                if not path.exists():
+                    raise DDLCNError(f"{str(path)!r} is not there: make it with `ddlcn bench paper --out`")
+                file = RowsFile(path)
+                self.sources[path.name] = file.source, len(file.others)
+                for row in file.rows:
+                    self.classes[row["dataset"]] = row.get("classes", self.classes.get(row["dataset"], []))
+                    self._add(row["dataset"], row)
+                continue
             run = Run(path)
             grid, rows = run.manifest["grid"], run.rows()
             self.classes[grid["dataset"]] = run.manifest["classes"]
             self.missing += run.expected() - len(rows)
             for row in rows:
-                key = Key(grid["dataset"], *(row[name] for name in Key._fields[1:]))
-                self.rows.setdefault(key, {}).setdefault((row["seed"], row["split"]), row)
+                self._add(grid["dataset"], row)
+
+    def _add(self, dataset: str, row: dict[str, Any]) -> None:
+        key = Key(dataset, *(row[name] for name in Key._fields[1:]))
+        if "error" in row:
+            self.errors[key] = row["error"]
+        else:
+            self.rows.setdefault(key, {}).setdefault((row["seed"], row["split"]), row)
 
     @property
     def commits(self) -> set[str]:
@@ -111,6 +140,10 @@ class Results:
         """Return the balanced accuracy in percent, the mean over splits."""
         return 100 * float(np.mean([row["balanced_accuracy"] for row in self.rows[key].values()]))
 
+    def fit_seconds(self, key: Key) -> float:
+        """Return the seconds of a training: the median over splits."""
+        return float(np.median([row["seconds"]["fit"] for row in self.rows[key].values()]))
+
     def ms(self, key: Key) -> float:
         """Return milliseconds per test image: the median over splits."""
         return float(np.median([row["ms_per_test_image"] for row in self.rows[key].values()]))
@@ -124,11 +157,14 @@ class Results:
         return Mean.of(_right(row) - _right(other) for row, other in rows)
 
     def confusion(self, key: Key) -> np.ndarray:
-        """Return counts over all splits, a row per true class and a column per predicted class."""
+        """Return counts over all splits that have them, a row per true class and a column per predicted class."""
         k = len(self.classes[key.dataset])
         counts = np.zeros((k, k), int)
         for row in self.rows[key].values():
-            np.add.at(counts, (row["truth"], row["predicted"]), 1)
+            if "truth" in row:
+                np.add.at(counts, (row["truth"], row["predicted"]), 1)
+            for true, predicted, n in row.get("confusion", ()):
+                counts[true, predicted] += n
         return counts
 
     def confused_pairs(self, key: Key, n: int = 3) -> list[tuple[str, str, int]]:
@@ -148,4 +184,8 @@ class Results:
 
 def _right(row: dict[str, Any]) -> np.ndarray:
     """1 for each test image that was classified correctly, else 0."""
+    if "wrong" in row:
+        right = np.ones(row["images"]["test"], int)
+        right[row["wrong"]] = 0
+        return right
     return (np.array(row["truth"]) == np.array(row["predicted"])).astype(int)

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -107,65 +107,17 @@ class Run:
         return self._done
 
     def _rows_from(self, start: int) -> Iterator[dict[str, Any]]:
-        try:
-            with open(self.path / "rows.jsonl", "rb") as file:
-                file.seek(start)
-                lines = file.read().split(b"\n")[:-1]
-        except FileNotFoundError:
-            lines = []
-        for line in lines:
-            try:
-                row = json.loads(line)
-                job_of(row)
-            except (ValueError, KeyError, TypeError):
-                where = f"{str(self.path / 'rows.jsonl')!r} has a damaged line at byte {start}"
-                raise DDLCNError(f"{where}: delete it and run the same command again") from None
+        for row, end in read_rows(self.path / "rows.jsonl", start):
             yield row
-            start += len(line) + 1
-        self._seen = start
+            self._seen = end
 
     def append(self, row: dict[str, Any]) -> None:
         """Add a row, whole and durable."""
-        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
-        try:
-            with FileLock(self.path / _LOCK), open(self.path / "rows.jsonl", "ab+") as file:
-                file.truncate(_whole_lines(file))
-                try:
-                    file.write(line)
-                    file.flush()
-                finally:
-                    os.fsync(file.fileno())
-        except OSError as error:
-            raise DDLCNError(
-                f"can't write to {str(self.path / 'rows.jsonl')!r} ({error.strerror}): "
-                "free some space, then run the same command again to resume"
-            ) from None
+        append_row(self.path / "rows.jsonl", row, self.path / _LOCK)
 
-    @contextmanager
-    def claim(self, number: int, wait: bool) -> Iterator[bool]:
-        """Claim a piece of work inside a `with` block.
-
-        Parameters
-        ----------
-        number : int
-        wait : bool
-            Wait for another process that has claimed it.
-
-        Yields
-        ------
-        bool
-            Whether this process has the claim.
-        """
-        lock = FileLock(self.path / f"claim-{number}.lock")
-        try:
-            lock.acquire(timeout=-1 if wait else 0)
-        except Timeout:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+    def claim(self, number: int, wait: bool) -> AbstractContextManager[bool]:
+        """Claim a piece of work inside a `with` block: see `claim`."""
+        return claim(self.path / f"claim-{number}.lock", wait)
 
     def cache(self, number: int) -> Path:
         """Return the work folder of a piece of work; only the process that has the claim uses it."""
@@ -186,6 +138,101 @@ class Run:
 def job_of(row: dict[str, Any]) -> Job:
     """Return the job of a row."""
     return Job(**{key: row[key] for key in Job._fields})
+
+
+@contextmanager
+def claim(path: Path, wait: bool = False) -> Iterator[bool]:
+    """Claim a piece of work by a lock file inside a `with` block.
+
+    Parameters
+    ----------
+    path : path
+    wait : bool
+        Wait for another process that has claimed it.
+
+    Yields
+    ------
+    bool
+        Whether this process has the claim.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=-1 if wait else 0)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def read_rows(path: Path, start: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
+    """Read a file of rows; a last line that is still being written does not count.
+
+    Parameters
+    ----------
+    path : path
+    start : int
+        The byte to start at.
+
+    Yields
+    ------
+    (dict, int)
+        A row, and the byte after it.
+
+    Raises
+    ------
+    DDLCNError
+        If a line is damaged.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            lines = file.read().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return
+    for line in lines:
+        try:
+            row = json.loads(line)
+            job_of(row)
+        except (ValueError, KeyError, TypeError):
+            where = f"{str(path)!r} has a damaged line at byte {start}"
+            raise DDLCNError(f"{where}: delete it and run the same command again") from None
+        start += len(line) + 1
+        yield row, start
+
+
+def append_row(path: Path, row: dict[str, Any], lock: Path) -> None:
+    """Add a row to a file, whole and durable.
+
+    Parameters
+    ----------
+    path : path
+        A partial line at its end, of a process that was killed, is cut off.
+    row : dict
+    lock : path
+        Held while the row is written.
+
+    Raises
+    ------
+    DDLCNError
+        If it can't be written.
+    """
+    line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    try:
+        with FileLock(lock), open(path, "ab+") as file:
+            file.truncate(_whole_lines(file))
+            try:
+                file.write(line)
+                file.flush()
+            finally:
+                os.fsync(file.fileno())
+    except OSError as error:
+        raise DDLCNError(
+            f"can't write to {str(path)!r} ({error.strerror}): "
+            "free some space, then run the same command again to resume"
+        ) from None
 
 
 def _whole_lines(file: IO[bytes]) -> int:

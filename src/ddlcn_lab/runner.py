@@ -68,7 +68,7 @@ def bench(
     """
     images, jobs = load_dataset(grid.dataset, data), grid.jobs()
     pieces = _pieces(jobs)
-    worker = _Worker(grid, images, n_jobs)
+    worker = Worker(grid.dataset, images, grid.seed, n_jobs)
     for job in jobs:
         worker.split(job)  # an error is raised before anything is computed
     run = Run.create(out, grid, {"classes": images.target_names.tolist(), "images": _fingerprint(images)})
@@ -110,29 +110,30 @@ def _few_images_per_class() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Worker:
+class Worker:
     """Computes rows on one data set."""
 
-    grid: Grid
+    dataset: str
     images: ImageSet
+    seed: int
     n_jobs: int | None
 
     def split(self, job: Job) -> Split:
         """The images of a job."""
-        own_test, most_test = own_test_rows(self.grid.dataset, self.images), get_source(self.grid.dataset).most_test
-        return draw_split(self.images, job.t, job.split, self.grid.seed, own_test, most_test)
+        own_test, most_test = own_test_rows(self.dataset, self.images), get_source(self.dataset).most_test
+        return draw_split(self.images, job.t, job.split, self.seed, own_test, most_test)
 
-    def row(self, job: Job, cache: Path) -> dict[str, Any]:
-        """Compute a row."""
+    def row(self, job: Job, cache: Path | None = None) -> dict[str, Any]:
+        """Compute a row; `cache` is the work folder of a piece of work."""
         split = self.split(job)
-        model: Any = get_method(job.method).make(job.p, job.q, self.grid.seed, self.n_jobs)
+        model: Any = get_method(job.method).make(job.p, job.q, self.seed, self.n_jobs)
         if hasattr(model, "work_folder"):
             model.work_folder = cache
         train, y = self._take(split.train)
         start = perf_counter()
         with _few_images_per_class():
             if job.leak:
-                dictionary = draw_leaked(self.images, job.p, job.split, self.grid.seed)
+                dictionary = draw_leaked(self.images, job.p, job.split, self.seed)
                 fit_with_leak(model, *self._take(dictionary), train, y, cache)
             else:
                 model.fit(train, y)
@@ -142,7 +143,7 @@ class _Worker:
         seconds = {"fit": fitted - start, "predict": perf_counter() - fitted} | getattr(model, "timings_", {})
         return {
             **job._asdict(),
-            "seed": self.grid.seed,
+            "seed": self.seed,
             "layers": _layers(model),
             "selection": _chosen(model),
             "images": {key: len(rows) for key, rows in split._asdict().items()},
@@ -154,7 +155,7 @@ class _Worker:
             **machine.facts(),
         }
 
-    def _predicted(self, model: Any, images: Any, cache: Path) -> np.ndarray:
+    def _predicted(self, model: Any, images: Any, cache: Path | None) -> np.ndarray:
         """Labels; features of a DDLCNClassifier go through the cache too."""
         if not isinstance(model, DDLCNClassifier):
             return model.predict(images)

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ddlcn_lab.datasets import get_source
+from ddlcn_lab.grid import CURVES, label
 from ddlcn_lab.methods.registry import FROZEN
+from ddlcn_lab.paper import base_name, entries
 from ddlcn_lab.protocols import PerClass
 from ddlcn_lab.published import TABLES, Figure, read_table
 from ddlcn_lab.results import Key, Mean, Results
 
 NOT_RUN = "not run"
+NO_METHOD = "not here"  # docs/methods.md says what is missing
+_FACES = ("yaleb", "yaleb-excluded", "ar", "digits")  # names of people say nothing
 MIN_SPLITS = 3  # for an interval: by Student's t, that of two splits is wider than any use
 
 
@@ -36,22 +40,38 @@ def all_tables(results: Results) -> list[Table]:
     -------
     list of Table
     """
-    paper = [table for name in TABLES for table in _paper_tables(results, name)]
-    rest = (_other_rows(results), _gains(results), _leak(results), _confusions(results))
+    left = not_run(results)
+    paper = [table for name in TABLES for table in _paper_tables(results, name, left)]
+    rest = (*_other_tables(results, left), *_curves(results), _leak(results), _confusions(results))
     return [table for table in (*paper, *rest) if table.rows]
 
 
-def _paper_tables(results: Results, name: str) -> list[Table]:
+def not_run(results: Results) -> dict[tuple[str, PerClass], list[str]]:
+    """Return, for a file of `ddlcn bench paper`, the methods without rows by data set and t."""
+    left: dict[tuple[str, PerClass], list[str]] = {}
+    for key in planned_keys() if results.sources else ():
+        if key not in results.rows:
+            why = f" (failed: {results.errors[key]})" if key in results.errors else ""
+            left.setdefault((key.dataset, key.t), []).append(f"{key.method} {key.setting}".strip() + why)
+    return left
+
+
+def planned_keys() -> list[Key]:
+    """Return the keys of the tables of `ddlcn bench paper`, without curves and the leak."""
+    tasks = (entry.task for entry in entries() if entry.table not in ("curves", "leak"))
+    return list(dict.fromkeys(Key(task.dataset, *task.job[:4], task.job.leak) for task in tasks))
+
+
+def _paper_tables(results: Results, name: str, left: dict[tuple[str, PerClass], list[str]]) -> list[Table]:
     """A table of the paper, one for each of its columns that has been run at all."""
     figures = read_table(name)
     columns = dict.fromkeys((figure.dataset, figure.t) for figure in figures)
-    run = {(key.dataset, key.t) for key in results.rows}
-    header = ("method", "ours", "95 % interval", "published", "difference", "ms, ours", "ms, published")
+    run = {(key.dataset, key.t) for key in results.rows if not (key.leak or _of_curves(key))}
     return [
         Table(
             f"{TABLES[name]}, {dataset}, {train(t)}",
-            "; ".join(filter(None, (get_source(dataset).note, _splits(results, dataset, t)))),
-            header,
+            _note(dataset, left.get((dataset, t), [])),
+            (*_HEADER, "published", "difference", "ms, published"),
             _paper_rows(results, [figure for figure in figures if (figure.dataset, figure.t) == (dataset, t)]),
         )
         for dataset, t in columns
@@ -60,15 +80,102 @@ def _paper_tables(results: Results, name: str) -> list[Table]:
 
 
 def _paper_rows(results: Results, figures: Sequence[Figure]) -> list[tuple[str, ...]]:
-    """A row per figure; before the paper's own, beside other networks, rows of frozen ones that were run."""
+    """A row per figure, then rows of methods that the table does not have."""
+    column = figures[0].dataset, figures[0].t
+    others = [key for key in _keys(results, *column) if not any(matches(key, figure) for figure in figures)]
     rows = [_paper_row(results, figure) for figure in figures]
-    place = next(n for n, figure in enumerate(figures) if figure.ours == "ddlcn")
-    for key in results.rows:
-        if _frozen(key) and (key.dataset, key.t) == (figures[0].dataset, figures[0].t):
-            mean = results.mean(key)
-            rows.insert(place, (_name(key), _accuracy(mean), _interval(mean), "–", "", f"{results.ms(key):.2f}", "–"))
-            place += 1
-    return rows
+    return rows + [(*_measured(results, key, _name(key)), "–", "", "–") for key in others]
+
+
+def _paper_row(results: Results, figure: Figure) -> tuple[str, ...]:
+    key = next((key for key in results.rows if matches(key, figure)), None)
+    published_ms = "–" if figure.ms is None else f"{figure.ms:g}"
+    if key is None:
+        what = NOT_RUN if figure.ours else NO_METHOD
+        return figure.method, what, *[""] * (len(_HEADER) - 2), str(figure), "", published_ms
+    ours = f" (ours {key.setting})" if key.setting and not (figure.p or figure.q) else ""
+    difference = "" if figure.accuracy is None else f"{results.mean(key).mean - figure.accuracy:+.2f}"
+    return *_measured(results, key, figure.method + ours), str(figure), difference, published_ms
+
+
+def _other_tables(results: Results, left: dict[tuple[str, PerClass], list[str]]) -> list[Table]:
+    """What was run on data sets or numbers of images that are in no table of the paper."""
+    published = {(figure.dataset, figure.t) for name in TABLES for figure in read_table(name)}
+    columns = dict.fromkeys((key.dataset, key.t) for key in results.rows if not key.leak)
+    return [
+        Table(
+            f"Not in the paper: {dataset}, {train(t)}",
+            _note(dataset, left.get((dataset, t), [])),
+            (*_HEADER, "balanced"),
+            [
+                (*_measured(results, key, _name(key)), f"{results.balanced(key):.2f}")
+                for key in _keys(results, dataset, t)
+            ],
+        )
+        for dataset, t in columns
+        if (dataset, t) not in published
+    ]
+
+
+_HEADER = ("method", "ours", "95 % interval", "difference to best", "splits", "fit s", "ms")
+
+
+def _measured(results: Results, key: Key, name: str) -> tuple[str, ...]:
+    """The cells of `_HEADER`."""
+    mean, best = results.mean(key), _best(results, key)
+    gain = results.gain(key, best) if best and best != key else None
+    versus = "" if gain is None else f"{gain.mean:+.2f} {_half(gain, key)}".strip()
+    times = f"{results.fit_seconds(key):.1f}", f"{results.ms(key):.2f}"
+    return name, _accuracy(mean), _interval(mean, key), versus, str(mean.n), *times
+
+
+def _best(results: Results, key: Key) -> Key | None:
+    """Preset best on the same images, with the same p and q or those that it chooses."""
+    same = key._replace(method="ddlcn-best", leak=False)
+    return next((each for each in (same, same._replace(p=None, q=0)) if each in results.rows), None)
+
+
+def _keys(results: Results, dataset: str, t: PerClass) -> list[Key]:
+    """What was run on some images, without the leak and points of curves: ours first, then by accuracy."""
+    found = [key for key in results.rows if (key.dataset, key.t) == (dataset, t) and not (key.leak or _of_curves(key))]
+    return sorted(found, key=lambda key: (not key.method.startswith("ddlcn"), -results.mean(key).mean))
+
+
+def _of_curves(key: Key) -> bool:
+    """Whether a key is a point of a curve only."""
+    if key.method != "ddlcn" or key.leak or key.dataset not in CURVES["curves"] or not isinstance(key.t, int):
+        return False
+    return not any(matches(key, figure) for name in TABLES for figure in read_table(name))
+
+
+def _curves(results: Results) -> list[Table]:
+    """Accuracy by p-q and t."""
+    tables = []
+    for dataset in dict.fromkeys(key.dataset for key in results.rows if _of_curves(key)):
+        keys = [
+            key
+            for key in results.rows
+            if key.dataset == dataset and key.method == "ddlcn" and not key.leak and isinstance(key.t, int)
+        ]
+        counts = sorted({key.t for key in keys}, key=lambda t: t or 0)
+        settings = sorted({(key.p or 0, key.q) for key in keys})
+        cells = {((key.p or 0, key.q), key.t): _point(results.mean(key)) for key in keys}
+        rows = [(label(p or None, q), *(cells.get(((p, q), t), "") for t in counts)) for p, q in settings]
+        note = f"ddlcn (preset paper); mean ± half of the 95 % interval from {MIN_SPLITS} splits on. " + (
+            get_source(dataset).note or ""
+        )
+        header = ("p-q", *(f"t = {t}" for t in counts))
+        tables.append(Table(f"Curves: {dataset}, accuracy by p, q and t", note.strip(), header, rows))
+    return tables
+
+
+def _point(mean: Mean) -> str:
+    return f"{mean.mean:.2f} ± {mean.half:.2f}" if _has_interval(mean) else f"{mean.mean:.2f}"
+
+
+def _note(dataset: str, left: Sequence[str]) -> str:
+    missing = f"{NOT_RUN.capitalize()}: {', '.join(left)}" if left else ""
+    return "; ".join(filter(None, (get_source(dataset).note, missing)))
 
 
 def _has_interval(mean: Mean) -> bool:
@@ -81,83 +188,24 @@ def _accuracy(mean: Mean) -> str:
     return str(mean) if mean.n >= MIN_SPLITS else f"{mean.mean:.2f}"
 
 
-def _interval(mean: Mean) -> str:
-    return mean.interval if _has_interval(mean) else ""
+def _interval(mean: Mean, key: Key) -> str:
+    """The interval over splits; over the test images, if a data set has one split, its own."""
+    return mean.interval if _has_interval(mean) or (key.t is None and mean.n == 1) else ""
 
 
-def _half(mean: Mean) -> str:
-    return f"± {mean.half:.2f}" if _has_interval(mean) else ""
-
-
-def _frozen(key: Key) -> bool:
-    """Whether a method uses a network that was trained elsewhere."""
-    return key.method.partition(":")[0] in FROZEN
+def _half(gain: Mean, key: Key) -> str:
+    return f"± {gain.half:.2f}" if _has_interval(gain) or (key.t is None and gain.n == 1) else ""
 
 
 def _name(key: Key) -> str:
-    return f"{key.method} (frozen network, not the paper's)" if _frozen(key) else key.method
-
-
-def _paper_row(results: Results, figure: Figure) -> tuple[str, ...]:
-    key = next((key for key in results.rows if matches(key, figure)), None)
-    published_ms = "–" if figure.ms is None else f"{figure.ms:g}"
-    if key is None:
-        return figure.method, NOT_RUN, "", str(figure), "", "", published_ms
-    mean = results.mean(key)
-    difference = "" if figure.accuracy is None else f"{mean.mean - figure.accuracy:+.2f}"
-    ms = f"{results.ms(key):.2f}"
-    ours = f" (ours {key.setting})" if key.setting and not (figure.p or figure.q) else ""
-    return figure.method + ours, _accuracy(mean), _interval(mean), str(figure), difference, ms, published_ms
+    setting = f"{key.method} {key.setting}".strip()
+    return f"{setting} (frozen network, not the paper's)" if base_name(key.method) in FROZEN else setting
 
 
 def matches(key: Key, figure: Figure) -> bool:
     """Return whether a key is what a published figure measures, run without the leak."""
     return (key.dataset, key.t, key.method, key.leak) == (figure.dataset, figure.t, figure.ours, False) and (
         figure.p in ("", "A" if key.p is None else str(key.p)) and figure.q in ("", str(key.q))
-    )
-
-
-def _other_rows(results: Results) -> Table:
-    """What was run and is in no table of the paper."""
-    published = [figure for name in TABLES for figure in read_table(name)]
-    columns = {(figure.dataset, figure.t) for figure in published}
-    keys = [
-        key
-        for key in results.rows
-        if not (key.leak or (_frozen(key) and (key.dataset, key.t) in columns))
-        and not any(matches(key, figure) for figure in published)
-    ]
-    return Table(
-        "Not in the paper's tables",
-        "Balanced: the mean recall over classes, in percent.",
-        ("data set", "method", "p-q", "training", "ours", "95 % interval", "balanced", "splits", "ms"),
-        [
-            (
-                *(key.dataset, _name(key), key.setting, train(key.t)),
-                *(_accuracy(mean), _interval(mean), f"{results.balanced(key):.2f}", str(mean.n)),
-                f"{results.ms(key):.2f}",
-            )
-            for key in keys
-            for mean in [results.mean(key)]
-        ],
-    )
-
-
-def _gains(results: Results) -> Table:
-    """Each method against the paper's network on the same splits."""
-    rows = []
-    for key in results.rows:
-        gain = results.gain(key, key._replace(method="ddlcn"))
-        if key.method != "ddlcn" and not key.leak and gain:
-            place = (key.dataset, key.setting, train(key.t))
-            verdict = "yes" if _has_interval(gain) and abs(gain.mean) > gain.half else ""
-            rows.append((*place, key.method, f"{gain.mean:+.2f}", _half(gain), verdict, str(gain.n)))
-    return Table(
-        "Against ddlcn on the same splits",
-        f"Points of accuracy, of paired differences; 95 % by Student's t over {MIN_SPLITS} splits or more. "
-        "Certain: the interval does not contain zero.",
-        ("data set", "p-q", "training", "method", "gain", "95 %", "certain", "splits"),
-        sorted(rows, key=lambda row: row[:3]),
     )
 
 
@@ -169,7 +217,7 @@ def _leak(results: Results) -> Table:
         if gain:
             place = (key.dataset, key.method, key.setting, train(key.t))
             accuracies = (_accuracy(results.mean(without)), _accuracy(results.mean(key)))
-            rows.append((*place, *accuracies, f"{gain.mean:+.2f}", _half(gain)))
+            rows.append((*place, *accuracies, f"{gain.mean:+.2f}", _half(gain, key)))
     return Table(
         "How much the leak inflates accuracy",
         "Leaked: dictionary images are drawn before the split, test images included, as in the authors' code.",
@@ -179,14 +227,19 @@ def _leak(results: Results) -> Table:
 
 
 def _confusions(results: Results) -> Table:
-    """The pairs most often confused, where there are few classes."""
+    """The pairs most often confused and the classes with the best recall, where confusions are known."""
     rows = []
     for key in results.rows:
-        if len(results.classes[key.dataset]) <= 20 and not key.leak and key.dataset in ("mnist", "caltech256"):
-            pairs = ", ".join(f"({a}, {b}): {count}" for a, b, count in results.confused_pairs(key))
-            rows.append((key.dataset, key.method, key.setting, train(key.t), pairs or "none"))
+        if key.leak or _of_curves(key) or key.dataset in _FACES or not results.confusion(key).any():
+            continue
+        pairs = ", ".join(f"({a}, {b}): {count}" for a, b, count in results.confused_pairs(key))
+        recall, names = results.class_accuracy(key), results.classes[key.dataset]
+        order = sorted(range(len(names)), key=lambda c: -recall[c])[:3]
+        best = ", ".join(f"{names[c]} {recall[c]:.1%}" for c in order)
+        rows.append((key.dataset, key.method, key.setting, train(key.t), pairs or "none", best))
     note = "The paper, on MNIST at 500-500: (2, 7), (4, 9) and (3, 5)."
-    return Table("Most confused pairs", note, ("data set", "method", "p-q", "training", "pairs"), rows)
+    header = ("data set", "method", "p-q", "training", "pairs", "best recall")
+    return Table("Most confused pairs", note, header, rows)
 
 
 def train(t: PerClass) -> str:
@@ -200,9 +253,3 @@ def train(t: PerClass) -> str:
     if t is None:
         return "own split"
     return f"{t} per class" if isinstance(t, int) else "half" if t == 0.5 else f"{t:.0%} of each class"
-
-
-def _splits(results: Results, dataset: str, t: PerClass) -> str:
-    counts = {len(rows) for key, rows in results.rows.items() if (key.dataset, key.t) == (dataset, t)}
-    low, high = min(counts), max(counts)
-    return f"{low if low == high else f'{low} to {high}'} split{'s' if high > 1 else ''}"

@@ -18,7 +18,7 @@ import numpy as np
 
 from ddlcn.execution.progress import track
 from ddlcn_lab.methods.copar import incoherent_atoms
-from ddlcn_lab.methods.fddl import principal, square
+from ddlcn_lab.methods.fddl import class_directions, square
 from ddlcn_lab.methods.inputs import unit_rows
 from ddlcn_lab.methods.ksvd import ridge_fit
 from ddlcn_lab.methods.memory import check_codes
@@ -70,9 +70,7 @@ class ADDL(ScoringClassifier):
 
     def _learn(self, X: np.ndarray, targets: np.ndarray) -> None:
         Y, classes = unit_rows(X), range(len(self.classes_))
-        first = [principal(Y[targets == c], self.atoms_per_class) for c in classes]
-        self.atom_classes_ = np.repeat(classes, [len(part) for part in first])
-        self.atoms_ = np.concatenate(first)
+        self.atoms_, self.atom_classes_ = class_directions(Y, targets, self.atoms_per_class)
         check_codes(len(Y), len(self.atoms_))
         H, values = np.eye(len(classes))[targets], np.linalg.eigh(Y.T @ Y)
         S = np.where(targets[:, None] == self.atom_classes_, Y @ self.atoms_.T, 0.0)

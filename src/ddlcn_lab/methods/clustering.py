@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,7 @@ from ddlcn.execution.progress import track
 from ddlcn_lab.methods.hmp import damped, windows
 from ddlcn_lab.methods.inputs import Pixels, unit_rows
 from ddlcn_lab.methods.memory import check_memory
+from ddlcn_lab.methods.shared import rows_of_images
 
 _CELLS = 4  # per side
 _WINDOWS = 4_000  # windows that filters are learnt on
@@ -93,11 +93,7 @@ class ClusteredFilters(TransformerMixin, BaseEstimator):
         """Features of images, one row of unit length each."""
         check_is_fitted(self)
         self._check_memory(len(images))
-        with one_blas_thread():
-            work = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-                delayed(self._row)(image) for image in images
-            )
-            return unit_rows(np.stack(list(track("Filtering", work, total=len(images)))))
+        return unit_rows(rows_of_images(self._row, images, self.n_jobs, "Filtering"))
 
     def _check_memory(self, n_images: int) -> None:
         need = 4 * n_images * sum(self.n_filters) * _CELLS**2

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils.validation import check_is_fitted
 
 from ddlcn.blas import one_blas_thread
@@ -29,6 +28,7 @@ from ddlcn.layers.sift import DenseSIFT
 from ddlcn.learning import encoded
 from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn_lab.methods.memory import check_memory
+from ddlcn_lab.methods.shared import cell_sums, kmeans_centres
 
 _MAX_DESCRIPTORS = 100_000  # that the codebook is learnt on, evenly drawn
 
@@ -38,10 +38,7 @@ class MeanPyramid(SpatialPyramid):
 
     def pool_cells(self, codes: Codes, cells: np.ndarray, n_atoms: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean of each atom's codes in each cell; the minimum is zero."""
-        size = self.n_cells * n_atoms
-        places = (cells[:, :, None] * n_atoms + codes.indices[:, None, :]).ravel()
-        values = np.broadcast_to(codes.values[:, None, :], (*cells.shape, codes.values.shape[1])).ravel()
-        sums = np.bincount(places, values, minlength=size).reshape(self.n_cells, n_atoms)
+        sums = cell_sums(codes, cells, self.n_cells, n_atoms)
         counts = np.bincount(cells.ravel(), minlength=self.n_cells)[:, None]
         return (sums / np.maximum(counts, 1)).astype(np.float32), np.zeros(sums.shape, np.float32)
 
@@ -92,11 +89,9 @@ class CodebookFeatures(TransformerMixin, BaseEstimator):
         coder: Any = LLCCoder(5) if self.coder is None else clone(self.coder)
         descriptor = DenseSIFT() if self.descriptor is None else clone(self.descriptor)
         Y = sample_descriptors(images, descriptor, grey)
-        centres = MiniBatchKMeans(min(self.n_atoms, len(Y)), batch_size=4096, n_init=1, random_state=self.random_state)
-        with one_blas_thread():
-            for _ in track("Codebook", [None], total=1):
-                atoms = centres.fit(Y).cluster_centers_.astype(np.float32)
-            if hasattr(coder, "refine"):
+        atoms = kmeans_centres(Y, self.n_atoms, self.random_state, "Codebook").astype(np.float32)
+        if hasattr(coder, "refine"):
+            with one_blas_thread():
                 atoms = coder.refine(Y, atoms)
         channel = Channel("codebook", descriptor, coder, self.pooling or SpatialPyramid()).learnt((atoms,))
         self.encoder_ = ImageEncoder((channel,), (1.0,), grey)

@@ -62,13 +62,12 @@ class FDDL(ScoringClassifier):
 
     def _learn(self, X: np.ndarray, targets: np.ndarray) -> None:
         Y, classes = unit_rows(X), range(len(self.classes_))
-        first = [principal(Y[targets == c], self.atoms_per_class) for c in classes]
-        self.atom_classes_ = np.repeat(classes, [len(part) for part in first])
-        self.atoms_ = np.concatenate(first)
+        self.atoms_, self.atom_classes_ = class_directions(Y, targets, self.atoms_per_class)
         check_codes(len(Y), len(self.atoms_))
         A = np.zeros((len(Y), len(self.atoms_)))
         for c in classes:
-            A[np.ix_(targets == c, self.atom_classes_ == c)] = Y[targets == c] @ first[c].T / len(first[c])
+            own = self.atoms_[self.atom_classes_ == c]
+            A[np.ix_(targets == c, self.atom_classes_ == c)] = Y[targets == c] @ own.T / len(own)
         path = []
         for _ in track("FDDL", range(self.passes), total=self.passes):
             # the three fidelity terms are one quadratic: all of DDᵀ, and its blocks class by class
@@ -137,6 +136,12 @@ class FDDL(ScoringClassifier):
 def principal(Y: np.ndarray, n_atoms: int) -> np.ndarray:
     """Up to n_atoms leading directions of the rows of Y."""
     return np.linalg.svd(Y, full_matrices=False)[2][:n_atoms]
+
+
+def class_directions(Y: np.ndarray, targets: np.ndarray, n_atoms: int) -> tuple[np.ndarray, np.ndarray]:
+    """Up to n_atoms leading directions of the rows of each class, and the class of each."""
+    parts = [principal(Y[targets == c], n_atoms) for c in range(targets.max() + 1)]
+    return np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
 
 def _class_means(A: np.ndarray, targets: np.ndarray) -> np.ndarray:

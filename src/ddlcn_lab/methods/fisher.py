@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
@@ -31,6 +30,7 @@ from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn_lab.methods.codebook import sample_descriptors
 from ddlcn_lab.methods.inputs import unit_rows
 from ddlcn_lab.methods.memory import check_memory
+from ddlcn_lab.methods.shared import rows_of_images
 
 
 class FisherVectors(TransformerMixin, BaseEstimator):
@@ -91,10 +91,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         """Fisher vectors of images, one row each."""
         check_is_fitted(self)
         self._check_memory(len(images))
-        tasks = (delayed(self._row)(image) for image in images)
-        with one_blas_thread():
-            rows = Parallel(self.n_jobs, prefer="threads", return_as="generator")(tasks)
-            return np.stack(list(track("Encoding", rows, total=len(images))))
+        return rows_of_images(self._row, images, self.n_jobs, "Encoding")
 
     def _check_memory(self, n_images: int) -> None:
         size = 2 * self.n_components * self.n_dimensions * sum(level**2 for level in self.levels)

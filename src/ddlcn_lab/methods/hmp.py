@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +26,7 @@ from ddlcn_lab.methods.coders import largest
 from ddlcn_lab.methods.inputs import Pixels, unit_rows
 from ddlcn_lab.methods.ksvd import incoherent_ksvd, omp_codes
 from ddlcn_lab.methods.memory import check_memory
+from ddlcn_lab.methods.shared import rows_of_images
 
 _SMALL, _CELL, _BLOCK = 5, 4, 4  # pixels of a small patch, pixels of a cell, cells of a block
 _PATCH = _CELL * _BLOCK
@@ -89,11 +89,7 @@ class MultipathFeatures(TransformerMixin, BaseEstimator):
         """Features of images, one row each."""
         check_is_fitted(self)
         self._check_memory(len(images))
-        with one_blas_thread():
-            work = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-                delayed(self._row)(image) for image in images
-            )
-            return np.stack(list(track("Encoding", work, total=len(images))))
+        return rows_of_images(self._row, images, self.n_jobs, "Encoding")
 
     def _check_memory(self, n_images: int) -> None:
         need = 4 * n_images * 2 * SpatialPyramid().n_cells * self.atoms

@@ -14,10 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils.validation import check_is_fitted
 
 from ddlcn.blas import one_blas_thread
@@ -27,6 +25,7 @@ from ddlcn.images import value_range
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn_lab.methods.memory import check_memory
+from ddlcn_lab.methods.shared import kmeans_centres, rows_of_images
 
 _LEARNT_ON = 100_000  # descriptors that clusters are learnt on
 
@@ -84,13 +83,8 @@ class LocalNBNN(ClassifierMixin, BaseEstimator):
         parts = [self._describe(image) for image in track("Describing", images, total=len(images))]
         Y, labels = np.concatenate(parts), np.repeat(targets, [len(part) for part in parts])
         del parts
+        self.centres_ = kmeans_centres(Y[:: -(-len(Y) // _LEARNT_ON)], self.n_lists, self.random_state, "Clusters")
         with one_blas_thread():
-            drawn = Y[:: -(-len(Y) // _LEARNT_ON)]
-            clusters = MiniBatchKMeans(
-                min(self.n_lists, len(drawn)), batch_size=4096, n_init=1, random_state=self.random_state
-            )
-            for _ in track("Clusters", [None], total=1):
-                self.centres_ = clusters.fit(drawn).cluster_centers_
             member_of = np.concatenate(
                 [nearest(Y[i : i + 4096], self.centres_, 1)[1][:, 0] for i in range(0, len(Y), 4096)]
             )
@@ -102,10 +96,7 @@ class LocalNBNN(ClassifierMixin, BaseEstimator):
     def decision_function(self, images: Any) -> np.ndarray:
         """The negative sum for each class, a column per class."""
         check_is_fitted(self)
-        with one_blas_thread():
-            tasks = (delayed(self._totals)(image) for image in images)
-            rows = Parallel(self.n_jobs, prefer="threads", return_as="generator")(tasks)
-            return np.stack(list(track("Predicting", rows, total=len(images))))
+        return rows_of_images(self._totals, images, self.n_jobs, "Predicting")
 
     def predict(self, images: Any) -> np.ndarray:
         """The label with the largest score."""

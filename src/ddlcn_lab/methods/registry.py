@@ -21,7 +21,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
-from ddlcn.layers.coding import LLCCoder
+from ddlcn.layers.coding import LLCCoder, LocalityCoder
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.linear.svm import LinearSVM
 from ddlcn.presets import get_preset
@@ -75,14 +75,20 @@ class Method:
     auto: bool = False
 
 
-def _ddlcn(preset: str = "paper", deeper_atoms: tuple[int, ...] = (64,), **sift: Any) -> Callable:
-    """A classifier whose channels are given, so that they have nested parameters; `sift` changes that channel."""
+def _ddlcn(preset: str = "paper", deeper_atoms: tuple[int, ...] = (64,), without: str = "", **coders: Any) -> Callable:
+    """A classifier whose channels are given, so that they have nested parameters.
+
+    The channel `without` is left out; `coders` replace those of channels with locality codes.
+    """
 
     def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
         counts: dict[str, Any] = {"images_per_class": p, "atoms_per_class": q} if q else {}
         found = get_preset(preset, deeper_atoms=deeper_atoms, **counts)
-        first, *others = found.channels
-        channels = [first.with_params(**sift), *others]
+        channels = [
+            channel.with_params(**coders) if isinstance(channel.coder, LocalityCoder) else channel
+            for channel in found.channels
+            if channel.name != without
+        ]
         return DDLCNClassifier(preset, channels, random_state=seed, n_jobs=n_jobs)
 
     return make
@@ -189,6 +195,13 @@ METHODS: dict[str, Method] = {
         "two layers, LLC's closed form", _ddlcn(coder=LLCCoder(15), deeper_coder=LLCCoder(10)), leaks=True
     ),
     "ddlcn-best": Method("two layers, preset best", _ddlcn("best"), auto=True),
+    "ddlcn-best-llc": Method(
+        "preset best, LLC's closed form", _ddlcn("best", coder=LLCCoder(20), deeper_coder=LLCCoder(10)), auto=True
+    ),
+    "ddlcn-best-no-color": Method("preset best without channel color", _ddlcn("best", without="color"), auto=True),
+    "ddlcn-best-no-sift_grid": Method(
+        "preset best without channel sift_grid", _ddlcn("best", without="sift_grid"), auto=True
+    ),
     "ddlcn-released": Method("what the authors' code computes", _released, leaks=True),
     "mnist-recipe": Method(
         "hard examples, dense patches, elastic copies: for MNIST only",

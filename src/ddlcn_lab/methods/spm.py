@@ -23,6 +23,7 @@ from ddlcn_lab.kernels.intersection import intersections
 from ddlcn_lab.methods.codebook import CodebookFeatures
 from ddlcn_lab.methods.memory import check_memory
 from ddlcn_lab.methods.scoring import ScoringClassifier
+from ddlcn_lab.methods.shared import cell_sums
 
 _ROWS_AT_ONCE = 64  # of a kernel matrix, per task
 
@@ -34,9 +35,7 @@ class HistogramPyramid(SpatialPyramid):
         """Sum of each atom's codes in each cell, as a share of all, weighted; the minimum is zero."""
         last = len(self.levels) - 1
         weights = [2.0**-last if level == 0 else 2.0 ** (level - last - 1) for level in range(last + 1)]
-        places = (cells[:, :, None] * n_atoms + codes.indices[:, None, :]).ravel()
-        values = (np.array(weights)[None, :, None] * codes.values[:, None, :]).ravel() / len(cells)
-        sums = np.bincount(places, values, minlength=self.n_cells * n_atoms).reshape(self.n_cells, n_atoms)
+        sums = cell_sums(codes, cells, self.n_cells, n_atoms, np.array(weights) / len(cells))
         return sums.astype(np.float32), np.zeros(sums.shape, np.float32)
 
 
