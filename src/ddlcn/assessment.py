@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -51,9 +51,7 @@ class AssessmentMixin:
     classes_: np.ndarray
     encoder_: ImageEncoder
     svm_: LinearSVM
-
-    def _parts(self, X: Any) -> Iterator[csr_array]:
-        raise NotImplementedError
+    _parts: Callable[[Any], Iterator[csr_array]]  # features of images, some rows at a time
 
     def novelty(self, X: Any) -> np.ndarray:
         """Return how unlike the training images each image is.

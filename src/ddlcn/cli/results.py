@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 import ddlcn
-from ddlcn.cli.terminal import console, printable, show_json
+from ddlcn.cli.terminal import console, printable, show_json, wrapped
 from ddlcn.description import describe, selection_sentences
 
 if TYPE_CHECKING:
@@ -91,9 +91,10 @@ def show(result: dict[str, Any], as_json: bool) -> None:
     if result["rejection"]:
         _show_rejection(out, result["rejection"])
     for sentence in selection_sentences(result["selection"]):
-        out.print(printable(sentence), style="dim")
+        out.print(wrapped(out, printable(sentence)), style="dim")
     timings = {stage: s for stage, s in result["timings"].items() if s >= 0.05} | {"total": result["seconds"]}
-    out.print(" · ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items()), style="dim")
+    times = (f"{stage} {seconds:.1f} s".replace(" ", "\N{NO-BREAK SPACE}") for stage, seconds in timings.items())
+    out.print(wrapped(out, " · ".join(times)), style="dim")
     for written in filter(None, (result["model"], result["report"])):
         out.print(f"Wrote {printable(written)}")
     return None
@@ -104,7 +105,7 @@ def show_test(out: Console, result: dict[str, Any], how: str) -> None:
     low, high = result["interval"]
     out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
     out.print(f"  95% interval {low:.2%} to {high:.2%}")
-    out.print(f"{how}\n", style="dim")
+    out.print("\n".join(wrapped(out, line) for line in how.split("\n")), style="dim", end="\n\n")
     _show_classes(out, result["per_class"])
     confused = result["most_confused"]
     for pair in confused[:_PAIRS_SHOWN]:

@@ -29,7 +29,7 @@ _LEAST = 0.005  # weight of a first-layer atom in a deeper one that is worth sho
 _WIDE, _ROW = 20.0, 1.65  # of the sheet and of a row of tiles, in sides of a square
 _HEAD = 1.0  # title and note of a layer
 NETWORK_NOTE = "A cell of a network's map has seen more of the image than itself."
-
+_DEEPER = "After the colon: the weight of the deeper atom in the code of the layer-1 atom."
 
 Patches = list[list[np.ndarray]]  # those nearest to each atom
 
@@ -131,7 +131,7 @@ def _drawn_layers(model: DDLCNClassifier, channel: Channel, patches: Patches | N
             Tile([Square(atoms[k], str(k)), *(Square(first[j], f"{j}: {signed(weight, 2)}") for j, weight in users)])
             for k, users in shared(channel, depth, most // 2)
         ]
-        found.append(Layer(f"{_title(channel, depth, tiles)}, each with layer-1 atoms that use it", "", tiles))
+        found.append(Layer(f"{_title(channel, depth, tiles)}, each with layer-1 atoms that use it", _DEEPER, tiles))
     return found
 
 
