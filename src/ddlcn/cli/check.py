@@ -95,7 +95,7 @@ def _show(result: dict[str, Any], checked: "DataCheck") -> None:
         ("blank", f"{n['blank']:,}"),
         ("unbalanced classes", f"{n['unbalanced']:,}"),
         ("greyness follows class", "yes" if result["is_grey_by_class"] else "no"),
-        ("broken, skipped", f"{len(result['skipped']):,}"),
+        ("skipped", f"{len(result['skipped']):,}"),
     ]
     for name, text in lines:
         out.print(f"{name:24}{text}")

@@ -153,8 +153,9 @@ def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
 def show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
     """Print which images were skipped, and why."""
     if skipped:
-        out.print(f"Skipped {len(skipped)} broken image(s):", style="yellow")
+        what = "file or folder" if len(skipped) == 1 else "files or folders"
+        out.print(f"Skipped {len(skipped):,} {what}:", style="yellow")
     for image in skipped[:_SKIPPED_SHOWN]:
         out.print(f"  {printable(image['path'])} {printable(image['reason'])}")
     if len(skipped) > _SKIPPED_SHOWN:
-        out.print(f"  and {len(skipped) - _SKIPPED_SHOWN} more (--json lists all)")
+        out.print(f"  and {len(skipped) - _SKIPPED_SHOWN:,} more (--json lists all)")
