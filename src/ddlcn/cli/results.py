@@ -85,7 +85,7 @@ def show(result: dict[str, Any], as_json: bool) -> None:
     out = console()
     if result["accuracy"] is None:
         out.print(f"Trained on {trained_on(result)} of {len(result['classes'])} classes", style="bold")
-        out.print("To measure the accuracy, hold images out with --train-per-class, or use ddlcn evaluate")
+        out.print("To measure the accuracy, hold images out with ddlcn train --train-per-class, or use ddlcn evaluate")
     else:
         show_test(out, result, f"trained on {trained_on(result)}, tested on {result['n_test']:,}")
     if result["rejection"]:
