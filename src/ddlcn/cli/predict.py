@@ -102,6 +102,8 @@ def predict(
             write_atomically(output, "".join(text).encode(errors="backslashreplace"))
         for part in text:
             print(part, end="", flush=True)
+    if output and not quiet:
+        console(stderr=True).print(f"Wrote {printable(output)}")
     if sorter:
         shown = listed((f"{printable(name)} {n}" for name, n in sorted(sorter.counts.items())), 12)
         what = "Linked" if link else "Copied"
