@@ -129,8 +129,8 @@ def _other_rows(results: Results) -> Table:
     ]
     return Table(
         "Not in the paper's tables",
-        f"Accuracy in percent, with an interval if there are {MIN_SPLITS} splits or more. Balanced: the mean recall over "
-        "classes. ms: milliseconds per test image, from file to label.",
+        f"Accuracy in percent, with an interval if there are {MIN_SPLITS} splits or more. "
+        "Balanced: the mean recall over classes. ms: milliseconds per test image, from file to label.",
         ("data set", "method", "p-q", "training", "ours", "95 % interval", "balanced", "splits", "ms"),
         [
             (

@@ -13,6 +13,7 @@ from rich.table import Table
 import ddlcn
 from ddlcn.cli.terminal import console, printable, show_json, wrapped
 from ddlcn.description import describe, selection_sentences
+from ddlcn.errors import grouped
 
 if TYPE_CHECKING:
     from ddlcn.evaluation import Evaluation
@@ -155,7 +156,10 @@ def show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
     if skipped:
         what = "file or folder" if len(skipped) == 1 else "files or folders"
         out.print(f"Skipped {len(skipped):,} {what}:", style="yellow")
-    for image in skipped[:_SKIPPED_SHOWN]:
-        out.print(f"  {printable(image['path'])} {printable(image['reason'])}")
-    if len(skipped) > _SKIPPED_SHOWN:
-        out.print(f"  and {len(skipped) - _SKIPPED_SHOWN:,} more (--json lists all)")
+    lines = grouped((printable(image["path"]), printable(image["reason"])) for image in skipped)
+    for line in lines[:_SKIPPED_SHOWN]:
+        out.print(f"  {line}")
+    if len(lines) > _SKIPPED_SHOWN:
+        out.print(f"  and {len(lines) - _SKIPPED_SHOWN:,} more reasons")
+    if len(skipped) > min(len(lines), _SKIPPED_SHOWN):
+        out.print("  (--json lists all)")
