@@ -216,11 +216,21 @@ def test_too_few_images(model):
         model.predict_set(images, class_conditional=True)
     with pytest.raises(DDLCNError, match=r"false_alarms=0.001 needs 999"):
         model.is_unknown(images, false_alarms=0.001)
-    with pytest.raises(DDLCNError, match=r"coverage=0.999 needs 999 .* in every class, .*: ask for less"):
+    with pytest.raises(DDLCNError, match=r"coverage=0.999 needs 999 .* in every class, .*: set it to at most 0"):
         model.predict_set(images, coverage=0.999, class_conditional=True)
     for wrong in (0, 1, -0.5, 95):
         with pytest.raises(DDLCNError, match="must be between 0 and 1"):
             model.predict_set(images, coverage=wrong)
+
+
+@pytest.mark.parametrize(("name", "wrong", "worse"), [("false_alarms", 0.001, -0.001), ("coverage", 0.999, 0.001)])
+def test_limit_that_an_error_names(model, name, wrong, worse):
+    with pytest.raises(DDLCNError, match="set it to at") as error:
+        model.check_calibration(**{name: wrong})
+    limit = float(str(error.value).split()[-1])
+    model.check_calibration(**{name: limit})
+    with pytest.raises(DDLCNError, match="set it to at"):
+        model.check_calibration(**{name: limit + worse})
 
 
 def test_saved_calibration(model, tmp_path):

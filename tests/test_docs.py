@@ -10,9 +10,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 from PIL import Image
+from typer.main import get_command
 
 import ddlcn
-from ddlcn.cli import main
+from ddlcn.cli import GROUPS, main
+from ddlcn.cli.app import app
 from tests.helpers import ROOT
 
 DOCS = ROOT / "docs"
@@ -111,6 +113,28 @@ def test_every_page_is_in_a_toctree():
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!http|#|mailto)([^)#]+)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def commands_of(page):
+    """The words of each `ddlcn …` in a block of a page that is for the terminal, without comments."""
+    for block in re.findall(r"^```(?:console|bash|sh)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S):
+        for line in block.replace("\\\n", " ").split("\n"):
+            for part in re.split(r"&&|\||;", line.split(" #")[0]):
+                words = part.removeprefix("$").split()
+                if words[:1] == ["ddlcn"]:
+                    yield words[1:]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_pages_have_known_options(page):
+    for group in GROUPS:
+        import_module(f"ddlcn.cli.{group}")
+    known = get_command(app).commands
+    for words in commands_of(page):
+        if not words[0].startswith("-"):
+            options = {option for parameter in known[words[0]].params for option in parameter.opts} | {"--help"}
+            given = {word.split("=")[0] for word in words if re.match(r"--?[A-Za-z]", word)}
+            assert given <= options, (words, given - options)
 
 
 def test_readme_has_the_signature_of_the_constructor():

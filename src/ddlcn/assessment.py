@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -51,9 +51,7 @@ class AssessmentMixin:
     classes_: np.ndarray
     encoder_: ImageEncoder
     svm_: LinearSVM
-
-    def _parts(self, X: Any) -> Iterator[csr_array]:
-        raise NotImplementedError
+    _parts: Callable[[Any], Iterator[csr_array]]  # features of images, some rows at a time
 
     def novelty(self, X: Any) -> np.ndarray:
         """Return how unlike the training images each image is.
@@ -191,7 +189,9 @@ class AssessmentMixin:
             what = f"{name}={value:g} needs {needed} held-out training images {where}, and this model has {have}"
             possible = needed * (len(self.classes_) if class_conditional else 1) <= MOST_HELD_OUT
             more = f"train on about {3 * needed} images {where}, or " if possible else ""
-            raise DDLCNError(f"{what}: {more}ask for less")
+            least = ceil(1000 / (have + 1)) / 1000
+            limit = f"at least {least:g}" if name == "false_alarms" else f"at most {1 - least:g}"
+            raise DDLCNError(f"{what}: {more}{f'set it to {limit}' if have else 'leave it out'}")
 
 
 def _is_unknown(novelty: np.ndarray | None, false_alarms: float) -> np.ndarray:

@@ -172,7 +172,7 @@ def _times(results: Results, dataset: str) -> Iterator[tuple[str, str, Figure]]:
     axes = figure.subplots()
     axes.plot([results.ms(key) for key in keys.values()], names, "o")  # a logarithmic axis has no zero for bars
     axes.grid(alpha=0.3)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.5, -0.5)  # the first is above, and no point is cut
     axes.set(xlabel="ms per test image, from file to label", xscale="log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")

@@ -18,7 +18,7 @@ ONLY = typer.Option(
 HOURS = typer.Option("--hours", min=0, help="With paper: start no new row after this time.", show_default="no limit")
 PLAN = typer.Option("--plan", help="With paper: show the rows that are left and an estimate of the time, run nothing.")
 DATA = typer.Option("--data", help="Folder of the data sets.", show_default="$DDLCN_DATA or ~/.cache/ddlcn")
-METHODS = typer.Option(help="Names, as in ddlcn,llc,ddlcn:sift__coder__beta=0.05.", show_default="ddlcn")
+METHODS = typer.Option(help="Names, as in ddlcn,llc or ddlcn:sift__coder__beta=0.05.", show_default="ddlcn")
 SETTINGS = typer.Option(
     "--pq",
     help="Images and atoms per class, as in 1-1,15-15,A-15 (A: all images); auto, for ddlcn-best, if left out there.",
@@ -28,8 +28,9 @@ T = typer.Option("--t", help="Training images per class, as in 15,30 or 0.5 or a
 SPLITS = typer.Option(help="Number of random splits.", show_default="the paper's")
 GRID = typer.Option("--grid", help="Experiments to run: table, curves, paper-curves or ablation.")
 LEAK = typer.Option(
-    "--leak-dictionary-images-from-test-set",
+    "--leak-test-images",
+    metavar="",
     help="Also repeat the paper's mistake in each row, to measure how much it inflates the accuracy.",
 )
-RUNS = typer.Argument(metavar="RUN...", help="Run folders, or files of rows, of ddlcn bench.")
+RUNS = typer.Argument(metavar="RUN", help="Run folders, or files of rows, of ddlcn bench.")
 FORMAT = typer.Option("--format", help="terminal, markdown or html.")

@@ -42,12 +42,13 @@ def test_csv_and_json(run: Run, planted: Path, tmp_path: Path) -> None:
 
 def test_text(run: Run, planted: Path) -> None:
     ran = run("check", planted, "--folds 3")
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
+    assert ran.err.startswith(f"Skipped 1 file or folder:\n  {planted / 'upright' / 'broken.png'} is no image")
     assert ran.out.startswith("14 images of 2 classes")
     for shown in (
         "likely mislabelled",
         "2 in 1 group, 0 with different labels",
-        "broken, skipped         1",
+        "skipped                 1",
         "-o issues.csv",
     ):
         assert shown in ran.out
@@ -84,3 +85,18 @@ def test_safe_csv(run: Run, tmp_path: Path) -> None:
         assert run("check", data, "-o", tmp_path / "i.csv", option).code == 0
         with open(tmp_path / "i.csv", newline="") as file:
             assert next(csv.DictReader(file))["label"] == label
+
+
+def test_work_folder(run: Run, planted: Path, tmp_path: Path) -> None:
+    """Finished work is kept, and not done again."""
+
+    def entries() -> dict[str, int]:
+        return {file.name: file.stat().st_mtime_ns for file in (tmp_path / "w").glob("*.safetensors")}
+
+    first = run("check", planted, "--folds 2 --json --work", tmp_path / "w").json
+    before = entries()
+    again = run("check", planted, "--folds 2 --json --work", tmp_path / "w").json
+    assert again["images"] == first["images"]
+    assert before.keys() == entries().keys()
+    written = {name for name, time in entries().items() if time != before[name]}
+    assert all(name.startswith("training-") for name in written)  # what `extend` needs

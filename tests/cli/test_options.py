@@ -28,7 +28,7 @@ def test_choices_are_the_packages() -> None:
         ("--loud", "No such option: --loud"),
         ("train", "Missing argument 'DATA'; see ddlcn train --help"),
         ("train data", "Missing option '--output'"),
-        ("predict m", "Missing argument 'IMAGES...'"),
+        ("predict m", "Missing argument 'IMAGES'"),
         *((f"train data -o m {option}", option.split()[0]) for option in BAD_VALUES),
         ("train data -o m --images-per-class some", "got 'some'; give a whole number from 1, all or auto"),
         ("train data -o m --atoms-per-class 0", "got '0'; give a whole number from 1, or auto"),

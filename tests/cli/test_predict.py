@@ -101,7 +101,8 @@ def test_json(run: Run, model: Path, stripes: Path) -> None:
 
 def test_format_by_suffix(run: Run, model: Path, stripes: Path, tmp_path: Path) -> None:
     for suffix, start in ((".jsonl", '{"path":'), (".JSON", '{\n  "n_images":'), (".csv", "path,"), (".txt", "path,")):
-        run("predict", model, stripes, "-o", tmp_path / f"out{suffix}")
+        ran = run("predict", model, stripes, "-o", tmp_path / f"out{suffix}")
+        assert (ran.out, ran.err) == ("", f"Wrote {tmp_path / f'out{suffix}'}\n")
         assert (tmp_path / f"out{suffix}").read_text().startswith(start)
     run("predict", model, stripes, "-o", tmp_path / "out.jsonl", "--format", "csv")  # the option counts more
     assert (tmp_path / "out.jsonl").read_text().startswith("path,")

@@ -31,10 +31,9 @@ def test_skipped_images(run: Run, data: Path, tmp_path: Path) -> None:
         (data / "level" / f"broken{number}.png").write_bytes(b"\x89PNG nonsense")
     ran = run("train", data, "-o", tmp_path / "m", QUICK)
     assert ran.code == 0
-    assert "Skipped 5 broken" in ran.err
-    assert "broken2.png" in ran.err
-    assert "broken3.png" not in ran.err
-    assert "and 2 more" in ran.err
+    assert "Skipped 5 files or folders:" in ran.err
+    assert "broken0.png (and 4 more) is damaged" in ran.err
+    assert "broken1.png" not in ran.err
     skipped = run("evaluate", tmp_path / "m", data, "--json").json["skipped"]
     assert [Path(image["path"]).name for image in skipped] == [f"broken{number}.png" for number in range(5)]
 

@@ -1,4 +1,4 @@
-"""`ddlcn train`: killed at any moment, interrupted, twice at once."""
+"""`ddlcn train`: killed at any moment, interrupted, twice at once; commands of folds with a work folder."""
 
 import os
 import random
@@ -85,3 +85,15 @@ def test_two_processes_with_one_output(data: Path, whole: bytes, tmp_path: Path)
     assert [end(process) for process in processes] == [0, 0]
     assert (tmp_path / "m").read_bytes() == whole
     assert os.listdir(tmp_path) == ["m"]
+
+
+@pytest.mark.parametrize("command", ["check", "cross-validate"])
+def test_ctrl_c_between_folds(data: Path, tmp_path: Path, command: str) -> None:
+    work, args = tmp_path / "w", (command, data, "--folds 2 --jobs 1 --json --work", tmp_path / "w")
+    process = start(*args)
+    wait_for(process, work, 2)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told == f"ddlcn: interrupted; finished work is kept in '{work}', run the same command again to resume\n"
+    assert entries(work) >= 2

@@ -38,7 +38,7 @@ def test_photos_that_cannot_be_read(run: Run, data: Path, tmp_path: Path) -> Non
     ran = run("train", data, "-o", tmp_path / "m", QUICK)
     assert "Trained on 18 images" in ran.out
     assert "Skipped 10 " in ran.err
-    assert "0.heic is no image of a known kind; replace it by a PNG, JPEG" in ran.err
+    assert "0.heic (and 8 more) is no image of a known kind; replace it by a PNG, JPEG" in ran.err
     assert "pip install 'ddlcn[heic]'" in run("train", data, "-o", tmp_path / "m", QUICK, "--strict").line
 
 

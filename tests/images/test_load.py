@@ -11,7 +11,8 @@ import pytest
 from PIL import Image, features
 
 from ddlcn.errors import DDLCNError, ImageError
-from ddlcn.images import find_images, load_images, read_grey
+from ddlcn.images import decode, find_images, load_images, read_grey
+from ddlcn.images.readers import HEIC, READERS
 
 BYTES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
 PHOTO = np.add.outer(np.arange(64), np.arange(80)).astype(np.uint8)
@@ -79,7 +80,7 @@ def test_empty_folders_and_metadata_of_macos(pets):
     assert (len(found), found.target_names.tolist()) == (5, ["cats", "dogs"])
     why = "has no images; add some or remove it"
     assert found.skipped == [(str(pets / name), why) for name in ("__MACOSX", "birds")]
-    refused("__MACOSX' has no images; add some or remove it", pets, strict=True)
+    refused(r"__MACOSX' \(and 1 more\) has no images; add some or remove it", pets, strict=True)
 
 
 def test_all_problems_together(tmp_path):
@@ -112,6 +113,9 @@ def test_photos_that_cannot_be_read(pets):
     assert "pip install 'ddlcn[heic]'" in found.skipped[0][1]
     assert "save it as JPEG" in found.skipped[1][1]
     refused(r"a.heic' is no image .*strict: 2 of 7", pets, strict=True)
+    (pets / "dogs" / "c.NEF").write_bytes(b"")
+    refused(r"b.NEF' \(and 1 more\) is a raw file .* TIFF, '.*a.heic' is no image", pets, strict=True)
+    (pets / "dogs" / "c.NEF").unlink()
     assert len(find_images([pets])[0]) == 8
 
 
@@ -122,6 +126,13 @@ def test_avif_and_jpeg_2000(pets, name, reader):
     Image.fromarray(PHOTO).save(pets / "dogs" / name)
     assert str(pets / "dogs" / name) in load_images(pets, strict=True).paths
     np.testing.assert_allclose(255 * read_grey(pets / "dogs" / name), PHOTO, atol=6)
+
+
+def test_heic_without_its_reader(pets, monkeypatch):
+    monkeypatch.setattr(decode, "READERS", tuple(each for each in READERS if each[0] is not HEIC))
+    (pets / "dogs" / "a.HEIC").write_bytes(b"\0\0\0\x1cftypheic" + bytes(20))
+    ((_, reason),) = load_images(pets).skipped
+    assert reason == "is a HEIC photo; to read it, pip install 'ddlcn[heic]', or save it as JPEG"
 
 
 def test_heic(pets):

@@ -43,6 +43,16 @@ def table(path, title):
     return found
 
 
+def test_times_are_inside_the_figure(yaleb):
+    """Each point, and the space around it."""
+    (figure,) = (figure for name, _, figure in all_figures(Results([yaleb])) if name == "yaleb-time")
+    (axes,) = figure.axes
+    rows = axes.lines[0].get_ydata(orig=False)
+    assert len(rows) == 2
+    assert max(axes.get_ylim()) >= max(rows) + 0.4
+    assert min(axes.get_ylim()) <= min(rows) - 0.4
+
+
 def test_difference_from_published(yaleb):
     rows = {row[0]: row for row in table(yaleb, "Table 1: Extended Yale B, yaleb, half").rows}
     assert len(rows) == 27

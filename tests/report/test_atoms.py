@@ -1,9 +1,11 @@
 """Pictures of atoms."""
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from ddlcn import DDLCNClassifier
@@ -30,7 +32,7 @@ def test_classes_after_extend(tmp_path: Path) -> None:
     model.fit(images, np.repeat(["b", "c"], 4))
     model.extend([bars(rng, 1) for _ in range(4)], ["a"] * 4)
     assert model.classes_.tolist() == ["a", "b", "c"]
-    assert {tile.squares[0].caption for tile in layers(model)[0].tiles} == {"0: b", "1: b", "2: c", "3: c"}
+    assert {tile.squares[0].caption for tile in layers(model)[0].tiles} == {"0\nb", "1\nb", "2\nc", "3\nc"}
 
 
 def test_nearest_patches(tested: Case) -> None:
@@ -84,3 +86,18 @@ def test_nearest_patches_in_colour(coloured: tuple[DDLCNClassifier, list[np.ndar
         ):
             expected = patch(model.encoder_.working_image(images[4], shape, colour=True), position, int(size))
             np.testing.assert_array_equal(first, expected)
+
+
+@pytest.mark.parametrize("patches", [False, True])
+def test_texts_do_not_overlap(patches: bool) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32), dtype=np.uint8)
+    model = DDLCNClassifier("paper", atoms_per_class=600, deeper_atoms=(6,), channels=None)
+    model.fit(images, np.repeat(["W" * 30, "a long name of a class"], 6))
+    picture = draw_atoms(model, images if patches else None)
+    canvas = FigureCanvasAgg(picture)
+    canvas.draw()
+    texts = [text for text in picture.axes[0].texts if text.get_text()]
+    assert any(len(text.get_text().split("\n")[0]) == 4 for text in texts)  # atoms from 1000 on
+    boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts]
+    for (one, box), (other, other_box) in combinations(zip(texts, boxes, strict=True), 2):
+        assert not box.overlaps(other_box), (one.get_text(), other.get_text())

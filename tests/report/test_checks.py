@@ -31,6 +31,13 @@ def test_pictures_are_limited_but_everything_is_counted() -> None:
     assert all(card["suggested"] != card["label"] for card in wrong["cards"])
 
 
+def test_images_that_were_judged() -> None:
+    images = ImageSet.of(np.random.default_rng(0).random((4, 8, 8)), [0, 0, 1, 1])
+    held_out = HeldOutPredictions.of(images, np.array([0, 2]), np.array([[0.9, 0.1], [0.8, 0.2]]), np.array([0, 1]))
+    section = check_section(examine(images, image_facts(images.images), held_out), name)
+    assert (section["n_judged"], section["n_images"], section["accuracy"]) == (2, 4, 0.5)
+
+
 def test_not_judged() -> None:
     images = ImageSet.of(np.random.default_rng(0).random((4, 8, 8)), [0, 0, 1, 1])
     section = check_section(examine(images, image_facts(images.images)), name)

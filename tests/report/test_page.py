@@ -174,6 +174,29 @@ def test_opens_without_errors(browser, tested: Case, width: int, scheme: str) ->
     assert browser.get_log("browser") == []
 
 
+OVERLAPS = """
+const box = (caption) => { const range = document.createRange(); range.selectNodeContents(caption);
+  const text = range.getBoundingClientRect(), own = caption.getBoundingClientRect();
+  const right = getComputedStyle(caption).overflow === "hidden" ? Math.min(text.right, own.right) : text.right;
+  return [text.left, right, text.top, text.bottom, caption.textContent]; };
+const boxes = [...document.querySelectorAll(".tile figcaption")].filter((each) => each.textContent).map(box);
+return [boxes.length, boxes.flatMap((a, i) => boxes.slice(i + 1)
+  .filter((b) => a[0] < b[1] - 1 && b[0] < a[1] - 1 && a[2] < b[3] - 1 && b[2] < a[3] - 1).map((b) => [a[4], b[4]]))];
+"""
+
+
+@pytest.mark.parametrize("with_patches", [False, True])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_captions_of_atoms(browser, tested: Case, width: int, with_patches: bool, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    train = tested.train if with_patches else None
+    page = write_report(tmp_path, tested.evaluation, tested.model, tested.test, train=train)
+    page.write_text(re.sub(r"<figcaption>\d+\n", "<figcaption>1017\n", page.read_text("utf-8")), "utf-8")
+    open_page(browser, page.as_uri(), width)
+    n, overlaps = browser.execute_script(OVERLAPS)
+    assert n > 20
+    assert overlaps == []
+
+
 def test_sort_and_search_by_keyboard(browser, tested: Case) -> None:  # type: ignore[no-untyped-def]
     open_page(browser, tested.page.as_uri())
     recalls = sorted(100 * tested.evaluation.recall)

@@ -108,6 +108,14 @@ def test_choose_files(page: Page, files: list[str], model) -> None:
     assert wait(page, lambda: page.execute_script("return photo.naturalWidth > 0"))
 
 
+def test_results_are_announced_but_not_shown_twice(page: Page, files: list[str]) -> None:
+    choose(page, *files[:2])
+    status = page.find_element("id", "status")
+    wait(page, lambda: status.get_attribute("textContent").startswith(Path(files[1]).name))
+    assert status.value_of_css_property("opacity") == "0"  # for screen readers only
+    assert status.get_attribute("role") == "status"
+
+
 def test_keyboard(page: Page, files: list[str]) -> None:
     choose(page, files[0])
     first = page.find_element("id", "map").get_attribute("src")
@@ -117,7 +125,7 @@ def test_keyboard(page: Page, files: list[str]) -> None:
     wait(page, lambda: text(page, ".legend .explained") == second)
     assert page.find_element("id", "map").get_attribute("src") != first
     assert second in page.find_element("id", "map").get_attribute("alt")
-    assert second in text(page, "#status")
+    assert second in page.find_element("id", "status").get_attribute("textContent")
     slider = page.find_element("id", "wipe")
     slider.send_keys("\ue010")  # End: the original
     wait(

@@ -1,5 +1,7 @@
 """The app that commands register with, and how they load a model or the packages of an extra."""
 
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -37,7 +39,7 @@ def _version(wanted: bool) -> None:
 def start(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")
+        bool, options.flag("--version", "-V", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -57,6 +59,19 @@ def load_data(
     """Load labelled images, and tell of each."""
     progress = partial(tell, "Reading")
     return ddlcn.load_images(data, part=part.value, strict=strict, n_jobs=n_jobs, progress=progress, **least)  # type: ignore[arg-type]
+
+
+def typed() -> str:
+    """Return the command line."""
+    return shlex.join(["ddlcn", *sys.argv[1:]])
+
+
+def check_report(folder: Path | None) -> None:
+    """Raise if the folder of a report has a page of someone else: now, not after long work."""
+    if folder:
+        from ddlcn.report.html import report_page
+
+        report_page(folder)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ def build_model(
     **dictionary: Any,
 ) -> "ddlcn.DDLCNClassifier":
     """Return the classifier that options describe; `dictionary` has parameters of `DictionaryLearning`."""
+    preset, augmentation = str(preset), str(augmentation)  # choices of options are a subclass of str
     own = {"backbone": backbone, **dictionary}
     changed = build_channels(preset, channels, coder, neighbors, beta, **own)
     return ddlcn.DDLCNClassifier(
@@ -32,7 +33,7 @@ def build_model(
         deskew={"yes": True, "no": False}.get(deskew, "auto"),
         augmentation=augmentation,
         C=C,
-        class_weight=None if class_weight == "none" else class_weight,
+        class_weight=None if class_weight == "none" else str(class_weight),
         random_state=seed,
         n_jobs=n_jobs,
     )

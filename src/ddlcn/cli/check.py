@@ -2,18 +2,16 @@
 
 import csv
 import io
-import platform
-import shlex
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import ddlcn
 from ddlcn.cli import options
-from ddlcn.cli.app import command
+from ddlcn.cli.app import check_report, command, load_data, typed
+from ddlcn.cli.results import show_skipped, source_facts
 from ddlcn.cli.terminal import console, disarmed, printable, show_json
+from ddlcn.cli.work import work_folder
 from ddlcn.errors import DDLCNError
 from ddlcn.execution.progress import Stopwatch, listen, progress_bars
 
@@ -31,7 +29,8 @@ def check(
     backbone: Annotated[str | None, options.BACKBONE] = None,
     folds: Annotated[int, options.FOLDS] = 5,
     part: Annotated[options.Part, options.PART] = options.Part.train,
-    seed: Annotated[int, options.SEED] = 0,
+    work: Annotated[str | None, options.WORK_OF_FOLDS] = None,
+    seed: Annotated[Any, options.SEED] = "0",
     jobs: Annotated[int | None, options.JOBS] = None,
     quiet: Annotated[bool, options.QUIET] = False,
     safe_csv: Annotated[bool, options.SAFE_CSV] = False,
@@ -45,32 +44,25 @@ def check(
     from ddlcn.checks import check_images
     from ddlcn.persistence.atomic import write_atomically
     from ddlcn.report import write_check
-    from ddlcn.report.page import report_page
 
-    if report:
-        report_page(report)  # raises if the page there is someone else's: now, not after long work
-    with progress_bars(not quiet) as tell, listen(tell):
+    check_report(report)
+    # to choose an augmentation would double the time and hardly change what is suspicious
+    model = ddlcn.DDLCNClassifier(backbone=backbone, augmentation="none", random_state=seed, n_jobs=n_jobs)
+    with progress_bars(not quiet) as tell, listen(tell), work_folder(work) as model.work_folder:
         with watch.time("reading"):
-            found = ddlcn.load_images(data, part=part.value, strict=strict, n_jobs=n_jobs)  # type: ignore[arg-type]
-        # to choose an augmentation would double the time and hardly change what is suspicious
-        model = ddlcn.DDLCNClassifier(backbone=backbone, augmentation="none", random_state=seed, n_jobs=n_jobs)
+            found = load_data(data, part, strict, n_jobs, tell)
         with watch.time("checking"):
             checked = check_images(found, model, folds)
         if output:
             write_atomically(output, _csv(checked.rows(), safe_csv).encode(errors="backslashreplace"))
         if report:
-            command = shlex.join(["ddlcn", *sys.argv[1:]])
-            write_check(report, checked, command=command, stages=watch)
+            write_check(report, checked, command=typed(), stages=watch)
     result = checked.to_dict() | {
         "folds": folds,
-        "source": found.source,
-        "skipped": [{"path": path, "reason": reason} for path, reason in found.skipped],
-        "passed_over": found.passed_over,
         "output": output and str(output),
         "report": report and str(report / "index.html"),
         "seconds": perf_counter() - start,
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
+        **source_facts(found),
     }
     if as_json:
         return show_json(result)
@@ -91,6 +83,7 @@ def _csv(rows: list[dict[str, Any]], safe: bool) -> str:
 
 
 def _show(result: dict[str, Any], checked: "DataCheck") -> None:
+    show_skipped(console(stderr=True), result["skipped"])
     out, n, groups, accuracy = console(), result["n_found"], result["duplicates"], result["held_out_accuracy"]
     out.print(f"{result['n_images']:,} images of {result['n_classes']} classes", style="bold", end="")
     out.print("" if accuracy is None else f", held-out accuracy {accuracy:.1%}")
@@ -102,7 +95,7 @@ def _show(result: dict[str, Any], checked: "DataCheck") -> None:
         ("blank", f"{n['blank']:,}"),
         ("unbalanced classes", f"{n['unbalanced']:,}"),
         ("greyness follows class", "yes" if result["is_grey_by_class"] else "no"),
-        ("broken, skipped", f"{len(result['skipped']):,}"),
+        ("skipped", f"{len(result['skipped']):,}"),
     ]
     for name, text in lines:
         out.print(f"{name:24}{text}")

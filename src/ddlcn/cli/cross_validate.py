@@ -9,6 +9,7 @@ from ddlcn.cli.app import command, load_data
 from ddlcn.cli.channels import build_model
 from ddlcn.cli.results import show_skipped, show_test, source_facts, tested_facts
 from ddlcn.cli.terminal import console, show_json
+from ddlcn.cli.work import work_folder
 from ddlcn.execution.progress import listen, progress_bars
 
 
@@ -25,6 +26,7 @@ def cross_validate(
     augmentation: Annotated[options.Augmentation, options.AUGMENTATION] = options.Augmentation.auto,
     C: Annotated[Any, options.C] = "auto",
     class_weight: Annotated[options.ClassWeight, options.CLASS_WEIGHT] = options.ClassWeight.none,
+    work: Annotated[str | None, options.WORK_OF_FOLDS] = None,
     seed: Annotated[Any, options.SEED] = "0",
     jobs: Annotated[int | None, options.JOBS] = None,
     quiet: Annotated[bool, options.QUIET] = False,
@@ -33,19 +35,9 @@ def cross_validate(
 ) -> None:
     """Measure how accurate a model of these images would be, by k-fold cross-validation. Writes no model."""
     start, n_jobs = perf_counter(), jobs or -1
-    model = build_model(
-        preset.value,
-        channels,
-        backbone,
-        seed,
-        n_jobs,
-        deskew=deskew.value,
-        augmentation=augmentation.value,
-        C=C,
-        class_weight=class_weight.value,
-        atoms_per_class=atoms_per_class,
-    )
-    with progress_bars(not quiet) as tell, listen(tell):
+    settings = {"deskew": deskew, "augmentation": augmentation, "C": C, "class_weight": class_weight}
+    model = build_model(preset, channels, backbone, seed, n_jobs, **settings, atoms_per_class=atoms_per_class)
+    with progress_bars(not quiet) as tell, listen(tell), work_folder(work) as model.work_folder:
         found = load_data(data, part, strict, n_jobs, tell, min_per_class=2)
         from ddlcn import evaluation
 

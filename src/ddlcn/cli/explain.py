@@ -21,7 +21,7 @@ from ddlcn.execution.progress import listen, progress_bars
 )
 def explain(
     model: Annotated[Path, options.MODEL],
-    images: Annotated[list[str], typer.Argument(metavar="IMAGES...", help="Files and folders of images to explain.")],
+    images: Annotated[list[str], typer.Argument(metavar="IMAGES", help="Files and folders of images to explain.")],
     output: Annotated[
         Path,
         typer.Option(

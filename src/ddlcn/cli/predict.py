@@ -41,7 +41,7 @@ def predict(
     model: Annotated[Path, options.MODEL],
     images: Annotated[
         list[str],
-        typer.Argument(metavar="IMAGES...", help="Files, folders, or - for a list of paths on standard input."),
+        typer.Argument(metavar="IMAGES", help="Files, folders, or - for a list of paths on standard input."),
     ],
     output: Annotated[Path | None, options.OUTPUT] = None,
     format: Annotated[
@@ -54,7 +54,7 @@ def predict(
     safe_csv: Annotated[bool, options.SAFE_CSV] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K most likely labels.")] = 1,
     every: Annotated[
-        bool, typer.Option("--probabilities", help="Give the probability of every class: a column P(label) each.")
+        bool, options.flag("--probabilities", help="Give the probability of every class: a column P(label) each.")
     ] = False,
     sort_into: Annotated[
         Path | None,
@@ -64,7 +64,7 @@ def predict(
             help="Copy each image into the folder of its predicted label in DIR. Nothing is overwritten.",
         ),
     ] = None,
-    link: Annotated[bool, typer.Option("--link", help="With --sort-into, make symbolic links instead.")] = False,
+    link: Annotated[bool, options.flag("--link", help="With --sort-into, make symbolic links instead.")] = False,
     reject: Annotated[bool, options.REJECT] = False,
     false_alarms: Annotated[Any, options.FALSE_ALARMS] = None,
     min_probability: Annotated[Any, options.MIN_PROBABILITY] = None,
@@ -102,6 +102,8 @@ def predict(
             write_atomically(output, "".join(text).encode(errors="backslashreplace"))
         for part in text:
             print(part, end="", flush=True)
+    if output and not quiet:
+        console(stderr=True).print(f"Wrote {printable(output)}")
     if sorter:
         shown = listed((f"{printable(name)} {n}" for name, n in sorted(sorter.counts.items())), 12)
         what = "Linked" if link else "Copied"

@@ -11,8 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 import ddlcn
-from ddlcn.cli.terminal import console, printable, show_json
+from ddlcn.cli.terminal import console, printable, show_json, wrapped
 from ddlcn.description import describe, selection_sentences
+from ddlcn.errors import grouped
 
 if TYPE_CHECKING:
     from ddlcn.evaluation import Evaluation
@@ -85,15 +86,16 @@ def show(result: dict[str, Any], as_json: bool) -> None:
     out = console()
     if result["accuracy"] is None:
         out.print(f"Trained on {trained_on(result)} of {len(result['classes'])} classes", style="bold")
-        out.print("To measure the accuracy, hold images out with --train-per-class, or use ddlcn evaluate")
+        out.print("To measure the accuracy, hold images out with ddlcn train --train-per-class, or use ddlcn evaluate")
     else:
         show_test(out, result, f"trained on {trained_on(result)}, tested on {result['n_test']:,}")
     if result["rejection"]:
         _show_rejection(out, result["rejection"])
     for sentence in selection_sentences(result["selection"]):
-        out.print(printable(sentence), style="dim")
+        out.print(wrapped(out, printable(sentence)), style="dim")
     timings = {stage: s for stage, s in result["timings"].items() if s >= 0.05} | {"total": result["seconds"]}
-    out.print(" · ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items()), style="dim")
+    times = (f"{stage} {seconds:.1f} s".replace(" ", "\N{NO-BREAK SPACE}") for stage, seconds in timings.items())
+    out.print(wrapped(out, " · ".join(times)), style="dim")
     for written in filter(None, (result["model"], result["report"])):
         out.print(f"Wrote {printable(written)}")
     return None
@@ -104,7 +106,7 @@ def show_test(out: Console, result: dict[str, Any], how: str) -> None:
     low, high = result["interval"]
     out.print(f"Accuracy {result['accuracy']:.2%}", style="bold green", end="")
     out.print(f"  95% interval {low:.2%} to {high:.2%}")
-    out.print(f"{how}\n", style="dim")
+    out.print("\n".join(wrapped(out, line) for line in how.split("\n")), style="dim", end="\n\n")
     _show_classes(out, result["per_class"])
     confused = result["most_confused"]
     for pair in confused[:_PAIRS_SHOWN]:
@@ -152,8 +154,12 @@ def _show_classes(out: Console, per_class: list[dict[str, Any]]) -> None:
 def show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
     """Print which images were skipped, and why."""
     if skipped:
-        out.print(f"Skipped {len(skipped)} broken image(s):", style="yellow")
-    for image in skipped[:_SKIPPED_SHOWN]:
-        out.print(f"  {printable(image['path'])} {printable(image['reason'])}")
-    if len(skipped) > _SKIPPED_SHOWN:
-        out.print(f"  and {len(skipped) - _SKIPPED_SHOWN} more (--json lists all)")
+        what = "file or folder" if len(skipped) == 1 else "files or folders"
+        out.print(f"Skipped {len(skipped):,} {what}:", style="yellow")
+    lines = grouped((printable(image["path"]), printable(image["reason"])) for image in skipped)
+    for line in lines[:_SKIPPED_SHOWN]:
+        out.print(f"  {line}")
+    if len(lines) > _SKIPPED_SHOWN:
+        out.print(f"  and {len(lines) - _SKIPPED_SHOWN:,} more reasons")
+    if len(skipped) > min(len(lines), _SKIPPED_SHOWN):
+        out.print("  (--json lists all)")

@@ -4,6 +4,7 @@ Nothing is markup, so that a label like [red] is printed as it is; no colours un
 """
 
 import json
+from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +15,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 def console(stderr: bool = False) -> Console:
     """Return a console on the current standard stream."""
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def wrapped(out: Console, text: str) -> str:
+    """Return text in lines that end between words, if it is for a terminal; no-break spaces become spaces."""
+    if out.is_terminal:
+        text = fill(text, out.width, break_long_words=False, break_on_hyphens=False)
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def show_json(result: dict[str, Any]) -> None:

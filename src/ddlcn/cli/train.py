@@ -1,9 +1,6 @@
 """Train, extend and test: `demo`, `train`, `extend`, `evaluate`."""
 
-import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -11,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import ddlcn
 from ddlcn.cli import options
-from ddlcn.cli.app import command, load_data, load_model
+from ddlcn.cli.app import check_report, command, load_data, load_model, typed
 from ddlcn.cli.channels import build_model
-from ddlcn.cli.interrupts import START_OVER, interruptible
 from ddlcn.cli.results import show, summary
+from ddlcn.cli.work import work_folder
 from ddlcn.errors import DDLCNError
 from ddlcn.execution.progress import Listener, Stopwatch, listen, progress_bars
 
@@ -33,7 +30,7 @@ def demo(
 ) -> None:
     """Train on half of scikit-learn's 1,797 handwritten digits, and test on the other half."""
     start = perf_counter()
-    _check_report(report)
+    check_report(report)
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -87,25 +84,29 @@ def train(
         raise DDLCNError("--report is about a test; hold images out for it with --train-per-class")
     if learning_curve and not report:
         raise DDLCNError("--learning-curve is part of the report; name its folder with --report DIR")
-    _check_report(report)
+    check_report(report)
     model = build_model(
-        preset.value,
+        preset,
         channels,
         backbone,
         seed,
         n_jobs,
-        deskew=deskew.value,
-        augmentation=augmentation.value,
+        deskew=deskew,
+        augmentation=augmentation,
         C=C,
-        class_weight=class_weight.value,
-        coder=coder and coder.value,
+        class_weight=class_weight,
+        coder=coder,
         neighbors=neighbors,
         beta=beta,
         images_per_class=images_per_class,
         atoms_per_class=atoms_per_class,
         deeper_atoms=deeper_atoms if layers is None else layers,
     )
-    with progress_bars(not quiet) as tell, listen(tell), _work_folder(output, work) as model.work_folder:
+    with (
+        progress_bars(not quiet) as tell,
+        listen(tell),
+        work_folder(work or f"{output}.work", keep=work is not None) as model.work_folder,
+    ):
         found = _load(data, part, strict, n_jobs, watch, tell, min_per_class=2)
         images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
         with _cluster(scheduler):
@@ -134,7 +135,7 @@ def extend(
     """Add images of known or new classes to a model. Dictionaries and selected settings stay, so this is quick."""
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
     extended = load_model(model, n_jobs, quiet)
-    with progress_bars(not quiet) as tell, listen(tell), _work_folder(output, work) as extended.work_folder:
+    with progress_bars(not quiet) as tell, listen(tell), work_folder(work) as extended.work_folder:
         found = _load(data, part, strict, n_jobs, watch, tell, min_classes=1)
         with _cluster(scheduler):
             extended.extend(found.images, found.labels)
@@ -161,7 +162,7 @@ def evaluate(
     start, watch, n_jobs = perf_counter(), Stopwatch(), jobs or -1
     if train_data and not report:
         raise DDLCNError("--train-data is used by the report; name its folder with --report DIR")
-    _check_report(report)
+    check_report(report)
     classifier = load_model(model, n_jobs, quiet)
     with progress_bars(not quiet) as tell, listen(tell):
         load = partial(_load, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
@@ -169,28 +170,6 @@ def evaluate(
         found, unknown = _without_unknown(classifier, found, unknown_label)
         tested = _test(classifier, found, report, tell, watch, known, unknown=unknown, false_alarms=false_alarms)
     show(summary(classifier, found, tested, perf_counter() - start, watch, report=report), as_json)
-
-
-@contextmanager
-def _work_folder(output: Path, work: str | None) -> Iterator[str]:
-    """The work folder: beside the model until that is written, or the one that is given, which is kept."""
-    from ddlcn.execution.cache import WorkFolder
-
-    where, done = work or f"{output}.work", False
-    folder = WorkFolder(where)
-
-    def kept() -> str:
-        resume = f"finished work is kept in {where!r}, run the same command again to resume"
-        return resume if folder.names() else START_OVER
-
-    with folder.in_use():
-        try:
-            with interruptible(kept):
-                yield where
-            done = True
-        finally:
-            if work is None and (done or not folder.names()):
-                folder.remove()
 
 
 def _cluster(scheduler: str | None) -> AbstractContextManager[object]:
@@ -205,14 +184,6 @@ def _load(
 ) -> "ddlcn.ImageSet":
     with watch.time("reading"):
         return load_data(data, part, strict, n_jobs, tell, **least)
-
-
-def _check_report(folder: Path | None) -> None:
-    """Raise if the folder has a page of someone else: now, not after long work."""
-    if folder:
-        from ddlcn.report.page import report_page
-
-        report_page(folder)
 
 
 def _without_unknown(
@@ -245,11 +216,10 @@ def _test(
         with watch.time("report"):
             from ddlcn.report import learning_curve, write_report
 
-            typed = shlex.join(["ddlcn", *sys.argv[1:]])
             points = learning_curve(model, train, images) if curve and train else []
             stages = dict(watch)
             write_report(
-                report, tested, model, images, train=train, command=typed, stages=stages, learning_curve=points
+                report, tested, model, images, train=train, command=typed(), stages=stages, learning_curve=points
             )
     return tested
 

@@ -24,7 +24,7 @@ from ddlcn.errors import ImageError
 from ddlcn.images import bombs
 from ddlcn.images.bombs import MAX_PIXELS
 from ddlcn.images.pillow import Lines, pixels_of
-from ddlcn.images.readers import KINDS, READERS
+from ddlcn.images.readers import HEIC, KINDS, READERS
 
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
@@ -236,6 +236,8 @@ def _load(
         head = file.read(16)
         reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
         if reader is None:
+            if head.startswith(HEIC):
+                raise ImageError("is a HEIC photo; to read it, pip install 'ddlcn[heic]', or save it as JPEG")
             raise ImageError(f"{'is no image of a known kind' if head else 'is empty'}; {KINDS}")
         image: Image = bombs.open_safely(reader, file, max_pixels, least_side)
         image.load()

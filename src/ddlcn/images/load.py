@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from joblib import Parallel, delayed
 
-from ddlcn.errors import DDLCNError, ImageError, listed
+from ddlcn.errors import DDLCNError, ImageError, grouped, listed
 from ddlcn.images.arrays import IDX_NAME, idx_in, read_idx, read_npz
 from ddlcn.images.decode import NOT_FINITE, check_image
 from ddlcn.images.files import RAW, read_folder, read_manifest
@@ -88,9 +88,9 @@ def load_images(
         found = replace(found.take(good), skipped=found.skipped + broken)
     problems = _problems_of_classes(found, min_per_class, min_classes, [] if strict else found.skipped[:1])
     if strict and empty:
-        problems.insert(0, listed((f"class folder {name!r} {why}" for name, why in empty), SHOWN))
+        problems.insert(0, listed(grouped((f"class folder {name!r}", why) for name, why in empty), SHOWN))
     if strict and broken:
-        shown = listed((f"{name!r} {why}" for name, why in broken), SHOWN)
+        shown = listed(grouped((repr(name), why) for name, why in broken), SHOWN)
         problems.insert(0, f"{shown} (strict: {len(broken)} of {n_images} images are broken)")
     if problems:
         raise (ImageError if strict and broken else DDLCNError)("; also, ".join(problems))

@@ -26,6 +26,7 @@ def _brands(*brands: bytes) -> tuple[bytes, ...]:
     return tuple(bytes((0, 0, 0, length)) + b"ftyp" + brand for length in range(16, 256, 4) for brand in brands)
 
 
+HEIC = _brands(b"heic", b"heix", b"heim", b"heis", b"mif1")
 READERS: tuple[tuple[tuple[bytes, ...], Any], ...] = (
     ((b"\x89PNG",), PngImageFile),
     ((b"\xff\xd8\xff",), JpegImageFile),
@@ -46,4 +47,4 @@ with suppress(ImportError):  # the extra heic
         def draft(self, *_: Any) -> None:
             """Decode the image itself: a damaged one may have a good thumbnail."""
 
-    READERS += ((_brands(b"heic", b"heix", b"heim", b"heis", b"mif1"), HeicImageFile),)
+    READERS += ((HEIC, HeicImageFile),)

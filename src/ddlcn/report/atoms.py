@@ -22,14 +22,14 @@ from ddlcn.errors import DDLCNError
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.report.colors import color_patch
 from ddlcn.report.pixels import as_image, full_contrast, patch, working_picture
-from ddlcn.report.tiles import Square, Tile, captioned, draw_tiles, plain, signed, width
+from ddlcn.report.tiles import Square, Tile, captioned, draw_tiles, fitted, signed, width
 
 _MOST_IMAGES = 100  # training images that are searched for patches, evenly drawn
 _LEAST = 0.005  # weight of a first-layer atom in a deeper one that is worth showing
-_WIDE, _ROW = 20.0, 1.65  # of the sheet and of a row of tiles, in sides of a square
+_WIDE, _ROW = 20.0, 1.85  # of the sheet and of a row of tiles, in sides of a square
 _HEAD = 1.0  # title and note of a layer
 NETWORK_NOTE = "A cell of a network's map has seen more of the image than itself."
-
+_DEEPER = "Below the number of a layer-1 atom: the weight of the deeper atom in its code."
 
 Patches = list[list[np.ndarray]]  # those nearest to each atom
 
@@ -121,17 +121,17 @@ def _drawn_layers(model: DDLCNClassifier, channel: Channel, patches: Patches | N
     )
     chosen = heaviest(model, channel, most)
     tiles = [
-        Tile(captioned([first[atom], *near], _caption(model, channel, atom)))
+        Tile(captioned([first[atom], *near], _caption(model, channel, atom, alone=not near)))
         for atom, near in zip(chosen, patches or [[]] * len(chosen), strict=True)
     ]
     rest = "" if patches is None else ", each with the training patches nearest to it"
     found = [Layer(_title(channel, 0, tiles) + rest, atom_note(channel), tiles)]
     for depth, atoms in enumerate(deeper, start=1):
         tiles = [
-            Tile([Square(atoms[k], str(k)), *(Square(first[j], f"{j}: {signed(weight, 2)}") for j, weight in users)])
+            Tile([Square(atoms[k], str(k)), *(Square(first[j], f"{j}\n{signed(weight, 2)}") for j, weight in users)])
             for k, users in shared(channel, depth, most // 2)
         ]
-        found.append(Layer(f"{_title(channel, depth, tiles)}, each with layer-1 atoms that use it", "", tiles))
+        found.append(Layer(f"{_title(channel, depth, tiles)}, each with layer-1 atoms that use it", _DEEPER, tiles))
     return found
 
 
@@ -148,8 +148,9 @@ def _patch_layers(model: DDLCNClassifier, channel: Channel, patches: Patches | N
     return found
 
 
-def _caption(model: DDLCNClassifier, channel: Channel, atom: int) -> str:
-    return f"{atom}: {plain(atom_class(model, channel, atom), 18)}"
+def _caption(model: DDLCNClassifier, channel: Channel, atom: int, alone: bool = False) -> str:
+    """Number and class of an atom; the class is cut if only one square has room for it."""
+    return f"{atom}\n{fitted(atom_class(model, channel, atom), 0.9 if alone else 1.6, 9)}"
 
 
 def _title(channel: Channel, depth: int, tiles: list[Tile]) -> str:

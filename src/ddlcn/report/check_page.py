@@ -9,13 +9,10 @@ from types import MappingProxyType
 import numpy as np
 
 from ddlcn.checks import DataCheck
-from ddlcn.errors import DDLCNError
 from ddlcn.images import ImageSet, read_colour, value_range
-from ddlcn.persistence.atomic import write_atomically
 from ddlcn.report.checks import check_section
 from ddlcn.report.examples import image_name
-from ddlcn.report.html import render
-from ddlcn.report.page import GENERATOR, origin, report_page
+from ddlcn.report.html import make_page, write_page
 from ddlcn.report.pixels import data_uri
 
 _SMALL = 112  # pixels
@@ -49,11 +46,7 @@ def write_check(
     DDLCNError
         If the folder can't be made or has an `index.html` that is no report.
     """
-    page = report_page(directory)
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DDLCNError(f"can't make {str(directory)!r} ({error.strerror}): choose another folder") from None
+    page = make_page(directory)
     facts = {
         "checks": check_section(check, partial(_picture, value_range(check.images.images))),
         "images": check.images,
@@ -63,11 +56,8 @@ def write_check(
         "n_images": len(check.images),
         "n_classes": len(check.images.target_names),
         "n_found": int(np.any(list(check.flags.values()), axis=0).sum()),
-        **origin(),
     }
-    text = render("check_page.html", facts, generator=GENERATOR)
-    write_atomically(page, text.encode("utf-8", "replace"))
-    return page
+    return write_page(page, "check_page.html", facts)
 
 
 def _picture(levels: tuple[float, float], images: ImageSet, i: int) -> dict[str, str]:

@@ -59,5 +59,7 @@ def check_section(check: DataCheck, picture: Picture) -> dict[str, Any]:
         "grey": [each["label"] for each in classes if each["color_share"] <= 0.05],
         "colored": [each["label"] for each in classes if each["color_share"] >= 0.95],
         "is_grey_by_class": check.is_grey_by_class,
+        "n_judged": int((~np.isnan(check.scores["mislabelled"])).sum()),
+        "n_images": len(check.images),
         "accuracy": check.held_out_accuracy,
     }

@@ -1,12 +1,9 @@
 """The report: one HTML page about a tested model, which needs no other file."""
 
 import os
-import platform
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import cache, partial
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,18 +17,16 @@ from ddlcn.errors import DDLCNError
 from ddlcn.evaluation import Evaluation
 from ddlcn.execution.progress import track
 from ddlcn.images import ImageSet
-from ddlcn.persistence.atomic import write_atomically
 from ddlcn.report.atoms import NETWORK_NOTE, has_network, layers
 from ddlcn.report.calibration import calibration
 from ddlcn.report.checks import check_section
 from ddlcn.report.confusions import MOST_CLASSES, class_rows, heat
 from ddlcn.report.curve import Point
 from ddlcn.report.examples import Examples, image_name, picture
-from ddlcn.report.html import render
+from ddlcn.report.html import make_page, write_page
 from ddlcn.report.leaks import facts_for, leaks_between
 
 _ATOMS = 24  # of the first layer, at most
-GENERATOR = "ddlcn report"
 
 
 def write_report(
@@ -77,11 +72,7 @@ def write_report(
     if len(evaluation.truth) != len(test):
         what = f"{len(evaluation.truth)} predictions for {len(test)} images"
         raise DDLCNError(f"{what}: give the evaluation of this ImageSet")
-    page = report_page(directory)
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DDLCNError(f"can't make {str(directory)!r} ({error.strerror}): choose another folder") from None
+    page = make_page(directory)
     examples, described = Examples(model, evaluation, test), describe(model)
     facts_of, pictures = cache(partial(facts_for, model)), partial(picture, model)
     parts = {
@@ -110,24 +101,13 @@ def write_report(
         "memory": _peak_memory(),
         "settings": settings(described),
         "selection": selection_sentences(described["selection"]),
-        **origin(),
         "networks": networks(described),
         "network_note": NETWORK_NOTE if has_network(model) else "",
         "picture_of": pictures,
         "image_name": image_name,
     }
     facts |= {name: make() for name, make in track("Report", parts.items(), total=len(parts))}
-    text = render("page.html", facts, generator=GENERATOR)
-    write_atomically(page, text.encode("utf-8", "replace"))  # file names may be no Unicode
-    return page
-
-
-def report_page(directory: str | os.PathLike[str]) -> Path:
-    """Return the page that a report is written to, unless it is someone else's."""
-    page = Path(directory, "index.html")
-    if page.is_file() and f'content="{GENERATOR}"'.encode() not in page.read_bytes()[:1000]:
-        raise DDLCNError(f"{str(page)!r} is no report of ddlcn; name another folder, or remove the file")
-    return page
+    return write_page(page, "page.html", facts)
 
 
 def _examined(model: DDLCNClassifier, train: ImageSet, facts: ImageFacts) -> DataCheck:
@@ -142,16 +122,6 @@ def _skipped(part: ImageSet) -> list[tuple[str, str]]:
     """Files that could not be used, named from the data's folder on, and why."""
     root, found = Path(part.source), [(Path(path), reason) for path, reason in part.skipped]
     return [(str(path.relative_to(root) if root in path.parents else path), reason) for path, reason in found]
-
-
-def origin() -> dict[str, Any]:
-    """Return where and when a page is written, and by what."""
-    return {
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "versions": {"Python": platform.python_version()}
-        | {name: version(name) for name in ("ddlcn", "numpy", "numba", "scikit-learn")},
-        "written": datetime.now().astimezone(),
-    }
 
 
 def _curve(points: Sequence[Point]) -> dict[str, Any]:

@@ -8,7 +8,11 @@ const make = (tag, props = {}, ...children) => {
 };
 const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
 const signed = (value) => (value < 0 ? "\u2212" : "+") + Math.abs(value).toPrecision(3);
-const showStatus = (text) => ($("status").textContent = text);
+// What goes on is shown; what is done is told to screen readers only, because the page shows it elsewhere.
+const showStatus = (text, done = false) => {
+  $("status").textContent = text;
+  $("status").classList.toggle("spoken", done);
+};
 
 // ---------------------------------------------------------------------------------------------- requests
 
@@ -97,7 +101,7 @@ function add(files) {
         item.caption.textContent = unknown ? "unknown" : label;
         item.share.textContent = unknown ? `${label}\u00a0?` : percent(probability);
         item.button.ariaLabel = `${file.name}: ${label}, ${percent(probability)}${unknown ? `, but ${reason}` : ""}`;
-        showStatus(item.button.ariaLabel);
+        showStatus(item.button.ariaLabel, true);
         if (first) show(item);
         first = false;
       } catch (error) {
@@ -177,7 +181,7 @@ function showEvidence(item, answer) {
     `The strongest pixel has a share of ${answer.largest.toPrecision(2)}.`;
   $("patches").replaceChildren();
   $("strongest").replaceChildren(...answer.atoms.map(atomButton));
-  showStatus(`${item.file.name}: evidence for ${answer.explained}`);
+  showStatus(`${item.file.name}: evidence for ${answer.explained}`, true);
 }
 
 function atomButton(atom) {
