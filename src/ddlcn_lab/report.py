@@ -34,7 +34,8 @@ differences to preset `best` (`ddlcn-best`) on the same splits, with half of its
 splits. "Published" figures are those of the DDLCN paper's tables, whose splits were not released. `ddlcn` is preset
 `paper`. "fit s" is the time of a training, "ms" that of a test image from file to label, both medians. "Balanced" is
 the mean recall over classes, in %. "Not here": [we have no such
-method](../methods.md#methods-that-do-not-run).""",
+method](../methods.md#methods-that-do-not-run). PCANet-2 (except on AR) and M-HMP (except on AR and Caltech-256) see
+images of at most 96 pixels, because larger ones take seconds each.""",
 )
 
 
