@@ -156,7 +156,7 @@ class AssessmentMixin:
         if self.calibration_ is None:
             return Assessment(probabilities, None, None, None)
         conformity = self.calibration_.conformity(self.svm_.log_probabilities(scores), facts)
-        reasons = self.calibration_.reasons(facts, [channel.name for channel in self.encoder_.channels])
+        reasons = self.calibration_.reasons(facts, self.encoder_.channels)
         p_values = self.calibration_.p_values(conformity, class_conditional)
         return Assessment(probabilities, p_values, self.calibration_.novelty(conformity), reasons)
 

@@ -3,7 +3,7 @@
 Some training images teach neither the dictionaries nor the SVM that scores them. New images of the same kind conform
 to their classes as these do. The conformity of an image to a class is
 
-    c = log probability − 3 · max(0, distance − usual distance)
+    c = log probability − 10 · max(0, distance − usual distance)
 
 The distance is for images that have no class at all: blank ones, noise, a face among flowers. It is the Mahalanobis
 distance, from the held-out images, of a few facts about an image: how many codes of each channel are active, how far
@@ -28,9 +28,10 @@ from sklearn.covariance import LedoitWolf
 
 from ddlcn.channel import Channel
 from ddlcn.encoder import ImageEncoder
+from ddlcn.layers.pooling import SpatialPyramid
 from ddlcn.linear.calibration import score_per_class
 
-_PRICE = 3.0  # of a unit of distance beyond the usual one, in log-probabilities
+_PRICE = 10.0  # of a unit of distance beyond the usual one, in log-probabilities
 _USUAL = 0.975  # share of held-out images that are at the usual distance or nearer
 LEAST_USUAL = 1.0  # distance
 _SILENT = 1e-3  # in place of a ratio of zero
@@ -178,25 +179,24 @@ class Conformal:
         """
         return 1 - _p_values(self.largest, conformity.max(axis=1))
 
-    def reasons(self, facts: np.ndarray, channels: Sequence[str]) -> list[str]:
+    def reasons(self, facts: np.ndarray, channels: Sequence[Channel]) -> list[str]:
         """Return what is most unusual about each image, in words.
 
         Parameters
         ----------
         facts : array of shape (n_images, n_facts)
-        channels : sequence of str
-            Their names.
+        channels : sequence of Channel
 
         Returns
         -------
         list of str
         """
-        more = [f"channel {name} has more active codes than they usually have" for name in channels]
-        less = [f"channel {name} has fewer active codes than they usually have" for name in channels]
-        more += ["its scores over all classes are unlike theirs"]
-        less += more[-1:]
-        more += [f"codes of channel {name} repeat less over the image than theirs" for name in channels]
-        less += [f"codes of channel {name} repeat more over the image than theirs" for name in channels]
+        names, repeated = [c.name for c in channels], [c.name for c in channels if sees_whole_image(c)]
+        scores = ["its scores over all classes are unlike theirs"]
+        more = [f"channel {name} has more active codes than they usually have" for name in names] + scores
+        less = [f"channel {name} has fewer active codes than they usually have" for name in names] + scores
+        more += [f"codes of channel {name} repeat less over the image than theirs" for name in repeated]
+        less += [f"codes of channel {name} repeat more over the image than theirs" for name in repeated]
         found = []
         for distance, deviations in zip(self.distances(facts), self._standard(facts), strict=True):
             place = int(np.abs(deviations).argmax())
@@ -222,26 +222,24 @@ def image_facts(encoder: ImageEncoder, rows: csr_array, scores: np.ndarray) -> n
 
     Returns
     -------
-    array of shape (n_images, 2 · n_channels + 1)
-        log ‖b‖₁ / ‖b‖₂ of the block b of each channel, the larger the more codes are active; the mean score; and
-        log ‖w‖₂ / ‖b‖₂ for the part w of each block that a pyramid pools over the whole image, the smaller the more
-        often codes repeat over the image (0 for other poolings).
+    array of shape (n_images, n_facts)
+        log ‖b‖₁ / ‖b‖₂ of the block b of each channel, the larger the more codes are active; the mean score; and for
+        each channel that pools over the whole image, log ‖w‖₂ / ‖b‖₂ of that part w of its block, the smaller the more
+        often codes repeat over the image.
     """
     activity, repetition = [], []
     for channel, own, scale in zip(encoder.channels, encoder.slices, encoder.scales, strict=True):
-        sums = np.asarray(abs(rows[:, own]).sum(axis=1)).ravel() / scale
-        activity.append(np.log(np.maximum(sums, _SILENT)))
-        whole = _whole_image(channel, own)
-        energy = np.asarray(rows[:, whole].power(2).sum(axis=1)).ravel() / scale**2
-        repetition.append(np.log(np.maximum(energy, _SILENT**2)) / 2 if whole != own else np.zeros(rows.shape[0]))
-    return np.column_stack([*activity, score_per_class(scores).mean(axis=1), *repetition])
+        activity.append(np.asarray(abs(rows[:, own]).sum(axis=1)).ravel() / scale)
+        if sees_whole_image(channel):
+            whole = rows[:, own.start : own.start + channel.n_features // channel.pooling.n_cells]
+            repetition.append(np.sqrt(np.asarray(whole.power(2).sum(axis=1)).ravel()) / scale)
+    logs = [np.log(np.maximum(ratios, _SILENT)) for ratios in (*activity, *repetition)]
+    return np.column_stack([*logs[: len(activity)], score_per_class(scores).mean(axis=1), *logs[len(activity) :]])
 
 
-def _whole_image(channel: Channel, own: slice) -> slice:
-    """The columns that are pooled over the whole image; all columns of a channel whose pooling has no such cell."""
-    if getattr(channel.pooling, "levels", (0,))[0] != 1:
-        return own
-    return slice(own.start, own.start + (own.stop - own.start) // channel.pooling.n_cells)
+def sees_whole_image(channel: Channel) -> bool:
+    """Return whether the first cell that a channel pools over is the whole image."""
+    return isinstance(channel.pooling, SpatialPyramid) and tuple(channel.pooling.levels)[:1] == (1,)
 
 
 def _p_values(calibration: np.ndarray, scores: np.ndarray) -> np.ndarray:

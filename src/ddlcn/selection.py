@@ -76,13 +76,7 @@ class Selection:
         per_class = max(3, n_images // len(counts))
         return np.concatenate([np.flatnonzero(self.y == c)[:per_class] for c in range(len(counts))])
 
-    def choose(
-        self,
-        setting: str,
-        candidates: Sequence[Any],
-        log_likelihoods: Callable[[Any], np.ndarray],
-        first_gain: bool = False,
-    ) -> Any:
+    def choose(self, setting: str, candidates: Sequence[Any], log_likelihoods: Callable[[Any], np.ndarray]) -> Any:
         """Return the candidate that the rule takes; the default is first.
 
         Parameters
@@ -91,8 +85,6 @@ class Selection:
         candidates : sequence
         log_likelihoods : callable
             For a candidate, the log-likelihood of each held-out image; empty if none can be held out.
-        first_gain : bool
-            Stop at the first candidate that replaces the default.
 
         Returns
         -------
@@ -110,8 +102,6 @@ class Selection:
             rows.append(_row(setting, candidate, mean, error, False, f"compared with {incumbent}"))
             if mean > error:
                 incumbent, best = candidate, found
-                if first_gain:
-                    break
         next(row for row in rows if row["candidate"] == incumbent)["chosen"] = True
         self.record += rows
         return incumbent
@@ -149,7 +139,7 @@ class Selection:
     def augmentation(
         self, rows: csr_array, encode: Encode, policies: Sequence[str] = POLICIES
     ) -> tuple[str, np.ndarray, csr_array | None]:
-        """The first policy of augmentation that gains; and which of its copies were encoded for that, and their rows.
+        """The policy of augmentation; and which of its copies were encoded for that, and their rows.
 
         `rows` are the sample's, and `encode` gives rows of augmented copies.
         """
@@ -167,7 +157,7 @@ class Selection:
             encoded[policy] = some, theirs
             return self._log_likelihoods([rows, theirs])
 
-        policy = self.choose("augmentation", policies, log_likelihoods, first_gain=True)
+        policy = self.choose("augmentation", policies, log_likelihoods)
         return policy, *encoded[policy]
 
     def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:

@@ -16,9 +16,11 @@ ONLY = typer.Option(
     "--only", help="With paper: tables (table1 to table4, new, curves, leak) or data sets.", show_default="all"
 )
 HOURS = typer.Option("--hours", min=0, help="With paper: start no new row after this time.", show_default="no limit")
-PLAN = typer.Option("--plan", help="With paper: show the rows that are left and an estimate of the time, run nothing.")
+PLAN = typer.Option(
+    "--plan", metavar="", help="With paper: show the rows that are left and an estimate of the time, run nothing."
+)
 DATA = typer.Option("--data", help="Folder of the data sets.", show_default="$DDLCN_DATA or ~/.cache/ddlcn")
-METHODS = typer.Option(help="Names, as in ddlcn,llc or ddlcn:sift__coder__beta=0.05.", show_default="ddlcn")
+METHODS = typer.Option(help="Names, as in ddlcn,llc; with parameters, as in ddlcn:C=0.1.", show_default="ddlcn")
 SETTINGS = typer.Option(
     "--pq",
     help="Images and atoms per class, as in 1-1,15-15,A-15 (A: all images); auto, for ddlcn-best, if left out there.",
@@ -33,4 +35,4 @@ LEAK = typer.Option(
     help="Also repeat the paper's mistake in each row, to measure how much it inflates the accuracy.",
 )
 RUNS = typer.Argument(metavar="RUN", help="Run folders, or files of rows, of ddlcn bench.")
-FORMAT = typer.Option("--format", help="terminal, markdown or html.")
+FORMAT = typer.Option("--format", help="terminal, markdown, html or json.")

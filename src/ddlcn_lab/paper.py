@@ -110,7 +110,10 @@ def plan(
         and base_name(entry.task.job.method) in names
         and (splits is None or entry.task.job.split < splits)
     ]
-    return sorted(found, key=lambda each: _order(*each))
+    if not found:
+        raise DDLCNError(f"the plan has no such rows: {methods or 'all methods'} of {only or 'all tables'}")
+    once = {entry.task: (entry, cost) for entry, cost in reversed(found)}  # some tasks are in two tables
+    return sorted(once.values(), key=lambda each: _order(*each))
 
 
 def remaining(file: RowsFile, found: Iterable[tuple[Entry, float]]) -> list[tuple[Entry, float]]:

@@ -58,6 +58,8 @@ class RowsFile:
     def __init__(self, path: str | os.PathLike[str], source: str | None = None) -> None:
         self.path, self.rows, self.others, self._end = Path(path), list[dict[str, Any]](), list[dict[str, Any]](), 0
         found = list(read_rows(self.path)) if source is None else []
+        if found and "source" not in found[-1][0]:
+            raise DDLCNError(f"{path} has no rows of ddlcn bench paper: name the run folder that it is in")
         self.source = source or (found[-1][0]["source"] if found else machine.source_hash())
         self._done: dict[Task, dict[str, Any]] = {}
         self.refresh()
@@ -97,8 +99,8 @@ class RowsFile:
         Yields
         ------
         (Task, dict)
-            Each row after it is written. A method that fails has a row with `error`; a data set that is not there has
-            rows with `error` that are not written.
+            Each row after it is written. A method that fails has a row with `error`; what this machine lacks (a data
+            set, a package, memory) gives rows with `error` that are not written.
         """
         start, sets = perf_counter(), dict[str, ImageSet | DDLCNError]()
         locks = self.path.with_name(f".{self.path.name}.locks")
@@ -117,16 +119,19 @@ class RowsFile:
                 if isinstance(images, DDLCNError):
                     yield task, {"error": str(images)}
                     continue
-                row = {"source": self.source, "dataset": task.dataset} | _measured(task, images, n_jobs)
+                row = {"source": self.source, "dataset": task.dataset, "n_jobs": n_jobs}
+                try:
+                    row |= _measured(task, images, n_jobs)
+                except (ImportError, MemoryError) as error:  # of this machine, not of the method
+                    yield task, {"error": str(error) or "too little memory"}
+                    continue
                 append_row(self.path, row, locks / "append.lock")
                 self.refresh()
                 yield task, row
-        for lock in locks.glob("*.lock"):
+        for lock in set(locks.glob("*.lock")) - {locks / "append.lock"}:
             with claim(lock) as claimed, suppress(OSError):
                 if claimed:
                     lock.unlink()
-        with suppress(OSError):  # another process is at work
-            locks.rmdir()
 
 
 def task_of(row: dict[str, Any]) -> Task:
@@ -145,6 +150,8 @@ def _measured(task: Task, images: ImageSet, n_jobs: int | None) -> dict[str, Any
     """A row without what is large: test images that were classified wrongly stand for truth and predictions."""
     try:
         row = Worker(task.dataset, images, task.seed, n_jobs).row(task.job)
+    except (ImportError, MemoryError):
+        raise
     except Exception as error:  # one method must not end a run of a day
         what = " ".join(str(error).split())[:200] or type(error).__name__
         return task.job._asdict() | {"seed": task.seed, "error": what, "commit": machine.facts()["commit"]}

@@ -80,6 +80,8 @@ def test_paper_ignores_other_sources(run: Run, tmp_path, monkeypatch):
         ("digits", "name a run folder, as in --out runs/digits"),
         ("digits --plan", "--plan is not for 'digits'"),
         ("paper --pq 1-1", "--pq is not for 'paper'"),
+        ("paper --seed 7", "--seed is not for 'paper'"),
+        ("paper --plan --methods ddlcn-best-llc --out new.jsonl", "the plan has no such rows: ddlcn-best-llc"),
         ("paper --only table9", "table or data set 'table9' is unknown"),
     ],
 )

@@ -318,7 +318,9 @@ def test_unusable_arrays_are_one_line(array, word):
 
 def test_colour_is_for_people(tmp_path):
     for name in ("a.png", "a.bmp", "a.tif"):
-        np.testing.assert_array_equal(read_colour(saved(tmp_path / name, Image.fromarray(RGB))), RGB)
+        found = read_colour(saved(tmp_path / name, Image.fromarray(RGB)))
+        np.testing.assert_array_equal(found, RGB)
+        assert found.flags.writeable
     np.testing.assert_array_equal(read_colour(RGB / 255), RGB)
     grey = read_colour(RGB[..., 0])
     np.testing.assert_array_equal(grey, np.repeat(RGB[..., :1], 3, axis=2))

@@ -112,3 +112,21 @@ def test_source_hash(tmp_path, monkeypatch):
     assert second != first
     (tmp_path / "ddlcn" / "a.py").rename(tmp_path / "ddlcn" / "b.py")
     assert machine.source_hash.__wrapped__() not in (first, second)
+
+
+def test_rows_of_a_run_folder(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"method": "svm", "split": 0}\n')
+    with pytest.raises(DDLCNError, match="name the run folder"):
+        RowsFile(path)
+
+
+def test_what_this_machine_lacks_is_no_result(tmp_path, few_digits, monkeypatch):
+    def make(*_):
+        raise ModuleNotFoundError("No module named 'torch'")
+
+    monkeypatch.setitem(METHODS, "lacking", Method("", make, depends_on=""))
+    path = tmp_path / "rows.jsonl"
+    told = [row["error"] for _, row in RowsFile(path).fill(tasks(few_digits, "lacking"))]
+    assert told == 2 * ["No module named 'torch'"]
+    assert not path.exists()

@@ -1,6 +1,7 @@
 """Parts of a channel describe themselves by kind and parameters, in JSON's types."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -19,6 +20,18 @@ def test_description_has_all_parameters(kind):
     assert json.loads(json.dumps(found)) == found
     assert found.pop("kind") == kind.__name__
     assert {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()} == kind().get_params()
+
+
+def test_parameters_of_a_dataclass(monkeypatch):
+    """Its __init__ comes after the class."""
+    monkeypatch.setattr(Part, "kinds", dict(Part.kinds))
+
+    @dataclass(eq=False)
+    class Scaled(Part):
+        factor: float = 2.0
+
+    assert Scaled(3.0).to_dict() == {"kind": "Scaled", "factor": 3.0}
+    assert Scaled(3.0).get_params() == {"factor": 3.0}
 
 
 def test_values_of_numpy_become_plain():

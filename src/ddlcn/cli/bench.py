@@ -39,7 +39,14 @@ def bench(
 ) -> None:
     """Run a grid of experiments, or all of the results page. If interrupted, run the same command again to resume."""
     if dataset == "paper":
-        _check_options("paper", {"--pq": settings, "--t": t, "--grid": grid != "table", "--leak…": leak})
+        others = {
+            "--pq": settings,
+            "--t": t,
+            "--grid": grid != "table",
+            "--leak-test-images": leak,
+            "--seed": int(seed),
+        }
+        _check_options("paper", others)
         return _paper(out, data, only, methods, splits, hours, plan, jobs, quiet)
     _check_options(dataset, {"--only": only, "--hours": hours, "--plan": plan})
     if out is None:

@@ -256,13 +256,15 @@ def _mixed(pixels: NDArray[Any] | Lines, value_range: tuple[float, float], colou
     low, high = (0.0, white) if white else value_range
     if low >= high:
         raise ImageError(f"can't be scaled by value_range=({low}, {high}); low must be less than high")
-    if colour and isinstance(pixels, Lines) and pixels.image.mode == "RGB":
-        return np.asarray(pixels.image)
+    as_it_is = colour and isinstance(pixels, Lines) and pixels.image.mode == "RGB"
     shape, dtype = ((*pixels.shape[:2], 3), np.uint8) if colour else (pixels.shape[:2], np.float32)
     out = np.empty(shape, dtype)
     rows = 1 + BLOCK // pixels.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(out), rows):
+            if as_it_is:
+                out[start : start + rows] = pixels[start : start + rows]
+                continue
             mixed = _mix(pixels[start : start + rows], low, high, colour).astype(np.float32, copy=False)
             if not np.isfinite(mixed).all():
                 raise ImageError(NOT_FINITE)

@@ -23,17 +23,21 @@ class Part(BaseEstimator):
     kinds: ClassVar[dict[str, type[Part]]] = {}
     role: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]] = {}
-    _names: ClassVar[list[str]] = []
+    _names: ClassVar[list[str]]
     later: ClassVar[tuple[str, ...]] = ()  # parameters that files of format 3 may lack: None then
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         Part.kinds[cls.__name__] = cls
-        cls._names = cls._get_param_names()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, as in scikit-learn; `check` reads them for every image, so their names are kept."""
-        return {name: getattr(self, name) for name in self._names}
+        if deep:
+            return super().get_params()
+        kind = type(self)
+        if "_names" not in vars(kind):
+            kind._names = kind._get_param_names()
+        return {name: getattr(self, name) for name in kind._names}
 
     def check(self) -> None:
         """Raise if a parameter is invalid.

@@ -108,10 +108,8 @@ class PatchDescriptor(Part):
         DDLCNError
             If the parameters are invalid, or give too many patches.
         """
-        self.check()
-        sizes = self.patch_sizes
         image = image if isinstance(image, PreparedImage) else PreparedImage(image)
-        shape = self.working_shape(image.shape)
+        shape, sizes = self.working_shape(image.shape), self.patch_sizes
         step = self._step(min(image.shape), min(shape))
         patches = sum(prod((side - size) // step + 1 for side in shape) for size in sizes)
         if patches > MAX_PATCHES:
@@ -142,6 +140,7 @@ class PatchDescriptor(Part):
         -------
         (int, int)
         """
+        self.check()
         largest_patch = max(self.patch_sizes)
         wanted = max(self.min_side or 0, largest_patch)
         scale = min(max(1.0, wanted / min(shape)), self.max_side / max(shape))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ddlcn.channel import MAX_WEIGHT, Channel
+from ddlcn.conformal import sees_whole_image
 from ddlcn.layers.dictionary import DictionaryLearning
 from ddlcn.layers.part import Part
 from ddlcn.preprocessing.augmentation import POLICIES
@@ -87,16 +88,17 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
             wanted[f"{name}.projection.0"] = {Tensor("F32", (given,))}
             wanted[f"{name}.projection.1"] = {Tensor("F32", (n_features, given))}
     if "calibration.own" in tensors:  # files of before have none
-        wanted |= _calibration(tensors, len(channels))
+        wanted |= _calibration(tensors, len(channels), sum(map(sees_whole_image, channels)))
     expect(set(tensors) == set(wanted), f"its tensors are not {', '.join(sorted(wanted))}")
     for name, tensor in tensors.items():
         expect(tensor in wanted[name], f"type or shape of {name} does not fit the description")
 
 
-def _calibration(tensors: Mapping[str, Tensor], n_channels: int) -> dict[str, set[Tensor]]:
-    """Tensors of the calibration by held-out images, with one or two facts for each channel and one for scores."""
+def _calibration(tensors: Mapping[str, Tensor], n_channels: int, n_repeated: int) -> dict[str, set[Tensor]]:
+    """Tensors of the calibration by held-out images (see `conformal.image_facts`); in the first files of few facts."""
     shape, first = tensors["calibration.own"].shape, tensors.get("calibration.mean")
-    n_facts = 1 + n_channels * (1 if first and first.shape == (1 + n_channels,) else 2)
+    n_facts = n_channels + 1
+    n_facts += 0 if first and first.shape == (n_facts,) else n_repeated
     expect(len(shape) == 1 and 1 <= shape[0] <= MOST_CALIBRATION, "calibration has an invalid shape")
     shapes = {"own": shape, "largest": shape, "mean": (n_facts,), "deviation": (n_facts,)}
     shapes |= {"whitening": (n_facts, n_facts), "usual": (1,)}
