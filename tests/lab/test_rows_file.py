@@ -40,7 +40,7 @@ def test_resume(tmp_path, few_digits):
     assert [row["split"] for row in rows] == [0, 1]
     assert rows[0]["accuracy"] == pytest.approx(1 - len(rows[0]["wrong"]) / rows[0]["images"]["test"])
     assert "confusion" not in rows[0]
-    assert [each.name for each in tmp_path.iterdir()] == ["rows.jsonl"]  # no locks
+    assert [each.name for each in (tmp_path / ".rows.jsonl.locks").iterdir()] == ["append.lock"]  # no claims
 
 
 @pytest.mark.usefixtures("majority")
@@ -116,7 +116,7 @@ def test_source_hash(tmp_path, monkeypatch):
 
 def test_rows_of_a_run_folder(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"method": "svm", "split": 0}\n')
+    path.write_text(json.dumps({"seed": 0} | Job("svm", 5, 5, 5, 0, False)._asdict()) + "\n")
     with pytest.raises(DDLCNError, match="name the run folder"):
         RowsFile(path)
 
