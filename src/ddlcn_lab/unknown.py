@@ -4,7 +4,8 @@
 
 A run is a data set, a seed and a task. `sets`: t images of each class train, up to 40 others test coverage and false
 alarms; images of other kinds are to be rejected. `unseen`: some classes are left out of training, and their images
-are to be told from those of the others. Finished runs are in the file and are not repeated.
+are to be told from those of the others. Finished runs are in the file and are not repeated. At the end, the tables of
+all runs in the file are printed as Markdown.
 """
 
 from __future__ import annotations
@@ -134,6 +135,43 @@ def _load(name: str) -> ImageSet:
     return data.take(np.flatnonzero(names != "BACKGROUND_Google"))
 
 
+def tables(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as Markdown: means in percent, with standard errors if there are several seeds."""
+    groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        task, name, t, _ = row["run"]
+        groups.setdefault((task, name, t), []).append(row)
+    columns = ("coverage", "set_size", "empty", "false_alarms", "accuracy")
+    sets = [
+        "| data | t | seeds | coverage | labels in a set | empty sets | false alarms | accuracy |",
+        "|---" * 8 + "|",
+    ]
+    rejected = ["| model of | images of other kinds | rejected |", "|---" * 3 + "|"]
+    unseen = ["| data | seeds | AUROC of novelty | AUROC of the largest probability |", "|---" * 4 + "|"]
+    for (task, name, t), found in sorted(groups.items()):
+        if task == "unseen":
+            values = (_mean([row[f"auroc_{score}"] for row in found], 1) for score in ("novelty", "probability"))
+            unseen.append(f"| {name} | {len(found)} | {' | '.join(values)} |")
+            continue
+        scales = (1 if column == "set_size" else 100 for column in columns)
+        cells = [_mean([row[column] for row in found], scale) for column, scale in zip(columns, scales, strict=True)]
+        sets.append(f"| {name} | {t} | {len(found)} | {' | '.join(cells)} |")
+        for kind in found[0].get("rejected", ()):
+            rejected.append(f"| {name} | {kind} | {_mean([row['rejected'][kind] for row in found], 100)} |")
+    return "\n".join([*sets, "", *rejected, "", *unseen])
+
+
+def _mean(values: list[float], scale: int) -> str:
+    """Mean and standard error.
+
+    >>> _mean([0.94, 0.96], 100), _mean([0.5], 1)
+    ('95.0 ± 1.0', '0.50')
+    """
+    digits = 1 if scale == 100 else 2
+    error = f" ± {scale * np.std(values, ddof=1) / len(values) ** 0.5:.{digits}f}" if len(values) > 1 else ""
+    return f"{scale * np.mean(values):.{digits}f}{error}"
+
+
 def main() -> None:
     """Run what is missing, seed by seed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -153,6 +191,7 @@ def main() -> None:
                 print(line, flush=True)
                 with chosen.out.open("a") as file:
                     file.write(line + "\n")
+    print(tables([json.loads(line) for line in chosen.out.read_text().splitlines()]))
 
 
 if __name__ == "__main__":

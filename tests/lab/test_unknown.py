@@ -71,3 +71,16 @@ def test_runs(tmp_path, monkeypatch, capsys):
     unknown.main()
     assert capsys.readouterr().out == ""
     assert len(out.read_text().splitlines()) == 2
+
+
+def test_tables():
+    sets = {"coverage": 0.9, "set_size": 1.5, "empty": 0.0, "false_alarms": 0.05, "accuracy": 0.8}
+    rows = [
+        {"run": ["sets", "flowers17", 20, 0], **sets, "rejected": {"blank": 1.0}},
+        {"run": ["sets", "flowers17", 20, 1], **sets, "coverage": 1.0, "rejected": {"blank": 0.5}},
+        {"run": ["unseen", "yaleb", 15, 0], "auroc_novelty": 0.987, "auroc_probability": 0.9},
+    ]
+    found = unknown.tables(rows)
+    assert "| flowers17 | 20 | 2 | 95.0 ± 5.0 | 1.50 ± 0.00 | 0.0 ± 0.0 | 5.0 ± 0.0 | 80.0 ± 0.0 |" in found
+    assert "| flowers17 | blank | 75.0 ± 25.0 |" in found
+    assert "| yaleb | 1 | 0.99 | 0.90 |" in found
