@@ -15,8 +15,10 @@ from numpy.testing import assert_array_equal
 from ddlcn.errors import DDLCNError
 from ddlcn.execution import dask, keys, session
 from ddlcn.execution.cache import WorkFolder
+from ddlcn.layers.sift import DenseSIFT
+from ddlcn.learning import encode_images
 from tests.execution.tasks import Atoms, check_rows, die, fail, logged_rows, rows, scaled, total
-from tests.helpers import assert_same_model, quick_model
+from tests.helpers import assert_same_model, quick_channels, quick_model
 
 distributed = pytest.importorskip("distributed")
 CALLS = [(seed,) for seed in range(6)]
@@ -77,6 +79,21 @@ def test_objects_are_loaded_once_per_worker(client, sent, tmp_path):
     assert int(here) == os.getpid()
     assert len(workers) == len(set(workers)) <= 2
     assert max(sent) < 5000
+
+
+class OwnSIFT(DenseSIFT):
+    """A descriptor of a user."""
+
+
+def test_new_worker_knows_the_parts_of_an_encoder(client, digits, tmp_path):
+    """It has imported nothing: it is there for the first time, or again."""
+    images, _ = digits
+    channels = quick_channels("paper", sift__descriptor=OwnSIFT(min_side=40))
+    with session(tmp_path / "work") as run:
+        encoder = quick_model(channels=channels, work_folder=tmp_path / "model").fit(*digits).encoder_
+        client.restart()
+        (found,) = run.map("features", encode_images, [(encoder, images[:3], ())], "Encoding")
+    assert_array_equal(found.toarray(), encoder.transform(images[:3]).toarray())
 
 
 def test_large_arguments_go_by_name(client, sent, tmp_path):
