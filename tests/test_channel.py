@@ -16,7 +16,7 @@ from ddlcn.layers.patches import Descriptors
 from ddlcn.layers.pooling import MeanGrid, SpatialPyramid
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.presets import best, paper
-from tests.helpers import dense_rows, random_descriptors, unit_rows
+from tests.helpers import dense_rows, quick_channels, quick_model, random_descriptors, unit_rows
 from tests.oracles import locality, pyramid
 
 
@@ -182,3 +182,10 @@ def test_invalid_parameters(name, value):
     sift.check()
     with pytest.raises(DDLCNError, match=WORDS):
         sift.with_params(**{name: value}).check()
+
+
+def test_dictionaries_of_other_descriptors(digits):
+    """Compiled code would read beyond the atoms."""
+    channels = quick_channels(sift__dictionary__n_components=8)
+    with pytest.raises(DDLCNError, match="'sift_grid' needs atoms of 128 values, not 8: set n_components=None"):
+        quick_model(channels=channels).fit(*digits)

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ddlcn import DDLCNError, DenseSIFT, presets
 from ddlcn.execution import session
+from ddlcn.execution.cache import WorkFolder
 from ddlcn.training_data import check, check_addition, joined
 from tests.helpers import assert_same_model, eight_bit, image_files, quick_model
 
@@ -97,3 +98,49 @@ def test_extend_twice_and_after_loading(digits, tmp_path):
     loaded.extend(images[:24], labels[:24])
     assert_allclose(loaded.decision_function(images), model.decision_function(images), atol=1e-2)
     assert loaded.n_train_ == model.n_train_ == 48
+
+
+def change(name, array):
+    """A change of the facts about the rows of a training; None leaves the array out."""
+    return lambda facts: {key: each for key, each in (facts | {name: array(facts[name])}).items() if each is not None}
+
+
+FORGED = {
+    "target out of range": change("targets", lambda targets: targets + 1),
+    "negative target": change("targets", lambda targets: targets - 1),
+    "targets of floats": change("targets", lambda targets: targets * 1.0),
+    "fewer targets": change("targets", lambda targets: targets[1:]),
+    "no rows": lambda facts: {key: each if key == "parts" else each[:0] for key, each in facts.items()},
+    "no weights": change("weights", lambda _: None),
+    "weights of two dimensions": change("weights", lambda weights: weights[None]),
+    "fewer groups": change("groups", lambda groups: groups[1:]),
+    "fewer unseen": change("unseen", lambda unseen: unseen[1:]),
+    "no parts": change("parts", lambda parts: parts[1:]),
+    "negative parts": change("parts", lambda parts: -parts),
+    "no dictionary": lambda facts: facts["targets"],
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
+def test_forged_facts_in_the_work_folder(digits, tmp_path, forge):
+    """Whoever writes to the folder can change facts and write the right digest."""
+    model = quick_model(work_folder=tmp_path).fit(*digits)
+    folder = WorkFolder(tmp_path)
+    (name,) = (name for name in folder.names() if name.startswith("training-") and name.count("-") == 1)
+    facts = folder.read(name)
+    with folder.in_use():
+        folder.write(name, forge(facts))
+    with pytest.raises(DDLCNError, match=rf"'{name}' of the work folder is invalid: train again"):
+        model.extend(digits[0][:2], digits[1][:2])
+
+
+@pytest.mark.parametrize("forge", [lambda rows: rows[1:], lambda rows: rows.toarray()], ids=["fewer", "dense"])
+def test_forged_rows_in_the_work_folder(digits, tmp_path, forge):
+    model = quick_model(work_folder=tmp_path).fit(*digits)
+    folder = WorkFolder(tmp_path)
+    (name,) = (name for name in folder.names() if name.startswith("training-") and name.endswith("-0"))
+    rows = folder.read(name)
+    with folder.in_use():
+        folder.write(name, forge(rows))
+    with pytest.raises(DDLCNError, match="of the work folder is invalid: train again"):
+        model.extend(digits[0][:2], digits[1][:2])

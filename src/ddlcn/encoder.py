@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ddlcn.channel import Block, Channel
+from ddlcn.layers.part import Part
 from ddlcn.layers.patches import Descriptors
 from ddlcn.preprocessing.augmentation import Augmentation
 from ddlcn.preprocessing.prepared import PreparedImage
@@ -84,6 +85,12 @@ class ImageEncoder:
             "channels": [channel.to_dict() for channel in self.channels],
             "weights": list(self.weights),
         }
+
+    @property
+    def part_types(self) -> tuple[type, ...]:
+        """Classes of the parts, which a process must have imported before it calls `from_dict`."""
+        parts = (part for channel in self.channels for part in vars(channel).values() if isinstance(part, Part))
+        return tuple(dict.fromkeys(map(type, parts)))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the learnt arrays by name, as in `sift.dictionary.0`.

@@ -5,7 +5,7 @@ With a work folder the rows that an SVM was trained on are kept there, so that i
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -173,11 +173,34 @@ def recall(run: Any, svm: LinearSVM) -> TrainingRows:
     """Return what an SVM was trained on."""
     name = _name(svm)
     facts = run.read(name)
-    parts = (run.read(f"{name}-{part}") for part in range(int(facts["parts"][0])))
-    features = run.assemble(parts, svm.n_features_in_)
+    _check_facts(facts, len(svm.classes_), name)
+    parts = (run.read(f"{name}-{part}") for part in range(facts["parts"][0]))
+    features = run.assemble(_checked_parts(parts, name), svm.n_features_in_)
     labels, nothing = svm.classes_[facts["targets"]], np.zeros(len(facts["targets"]), np.bool_)
+    _expect(features.shape[0] == len(labels), name)
     unseen = facts.get("unseen", nothing)  # entries of before do not have it
     return TrainingRows(features, labels, facts["weights"], facts["groups"], unseen)
+
+
+def _check_facts(facts: Any, n_classes: int, name: str) -> None:
+    """Raise unless an entry has what `train` writes: numbers of rows, one of each for each row."""
+    kinds = {"targets": "i", "weights": "f", "groups": "i", "unseen": "b", "parts": "i"}
+    _expect(isinstance(facts, dict) and set(kinds) - set(facts) <= {"unseen"} and set(facts) <= set(kinds), name)
+    _expect(all(array.ndim == 1 and array.dtype.kind == kinds[key] for key, array in facts.items()), name)
+    targets, lengths = facts["targets"], {len(array) for key, array in facts.items() if key != "parts"}
+    _expect(len(facts["parts"]) == 1 and lengths == {len(targets)} != {0}, name)
+    _expect(targets.min() >= 0 and targets.max() < n_classes, name)
+
+
+def _checked_parts(parts: Iterable[Any], name: str) -> Iterator[csr_array]:
+    for part in parts:
+        _expect(isinstance(part, csr_array), name)
+        yield part
+
+
+def _expect(condition: Any, name: str) -> None:
+    if not condition:
+        raise DDLCNError(f"entry {name!r} of the work folder is invalid: train again with this work folder")
 
 
 def joined(model: Any, data: TrainingData, run: Any) -> TrainingRows:

@@ -87,6 +87,7 @@ FORGED = {
     "no rows": bounds(),
     "not a number": {"data": np.array([1, np.nan, 1, 1, 1], np.float32)},
     "values of another type": {"data": np.ones(5, np.int32)},
+    "values of float64": {"data": np.full(5, 1e300)},
     "negative shape": {"shape": np.array([3, -4])},
     "huge shape": {"shape": np.array([2**63 - 1, 4])},
     "shape of one": {"shape": np.array([4])},

@@ -2,6 +2,10 @@
 
 import os
 import pickle
+import random
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,8 +15,10 @@ from numpy.testing import assert_array_equal
 from ddlcn.errors import DDLCNError
 from ddlcn.execution import dask, keys, session
 from ddlcn.execution.cache import WorkFolder
+from ddlcn.layers.sift import DenseSIFT
+from ddlcn.learning import encode_images
 from tests.execution.tasks import Atoms, check_rows, die, fail, logged_rows, rows, scaled, total
-from tests.helpers import quick_model
+from tests.helpers import assert_same_model, quick_channels, quick_model
 
 distributed = pytest.importorskip("distributed")
 CALLS = [(seed,) for seed in range(6)]
@@ -27,6 +33,12 @@ def cluster():
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
     ):
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def whole(digits):
+    """A model that was trained without a cluster."""
+    return quick_model().fit(*digits)
 
 
 @pytest.fixture
@@ -69,6 +81,21 @@ def test_objects_are_loaded_once_per_worker(client, sent, tmp_path):
     assert max(sent) < 5000
 
 
+class OwnSIFT(DenseSIFT):
+    """A descriptor of a user."""
+
+
+def test_new_worker_knows_the_parts_of_an_encoder(client, digits, tmp_path):
+    """It has imported nothing: it is there for the first time, or again."""
+    images, _ = digits
+    channels = quick_channels("paper", sift__descriptor=OwnSIFT(min_side=40))
+    with session(tmp_path / "work") as run:
+        encoder = quick_model(channels=channels, work_folder=tmp_path / "model").fit(*digits).encoder_
+        client.restart()
+        (found,) = run.map("features", encode_images, [(encoder, images[:3], ())], "Encoding")
+    assert_array_equal(found.toarray(), encoder.transform(images[:3]).toarray())
+
+
 def test_large_arguments_go_by_name(client, sent, tmp_path):
     large, images = np.ones(50_000), [np.full((40, 40), i, np.float32) for i in range(20)]
     calls = [(large, images), (tuple(images),), ([large, images[1]],), (images[:2],), ({"a": images[3]},)]
@@ -82,6 +109,29 @@ def test_lost_worker(client, tmp_path):
     before, marker = set(client.run(os.getpid).values()), tmp_path / "marker"
     check_rows(run_rows(tmp_path / "work", [(seed, str(marker)) for seed in range(6)], die))
     assert int(marker.read_text()) in before
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.long)])
+def test_workers_killed_during_a_training(whole, cluster, client, digits, tmp_path, kills):
+    """The same model, or one line that says how to resume."""
+    rng, killed, resumed = random.Random(kills), 0, 0
+    with ThreadPoolExecutor(1) as pool:
+        while killed < kills:
+            work, wanted = tmp_path / str(killed), rng.randint(1, 15)
+            training = pool.submit(quick_model(work_folder=work).fit, *digits)
+            while not training.done() and len(list(work.glob("*.safetensors"))) < wanted:
+                time.sleep(0.002)
+            workers = [worker.pid for worker in cluster.workers.values() if worker.pid]
+            for pid in rng.sample(workers, min(len(workers), rng.choice((1, 1, 2)))):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            while (error := training.exception()) is not None:
+                assert "run the same command again to resume" in str(error)
+                client.wait_for_workers(1, timeout=600)
+                training, resumed = pool.submit(quick_model(work_folder=work).fit, *digits), resumed + 1
+            assert_same_model(training.result(), whole)
+            client.wait_for_workers(2, timeout=600)
+    print(f"{killed} workers killed, {resumed} trainings resumed")
 
 
 def test_all_workers_lost(client, tmp_path):

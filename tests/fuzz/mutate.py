@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from tests.fuzz import seeds
+from tests.fuzz import entries, networks, seeds
 from tests.persistence.container import joined, parts, sealed
 
 NUMBERS = (0, 1, 2, 3, 7, 8, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1)
@@ -29,7 +29,7 @@ def mutate(kind: str, data: bytes, rng: random.Random) -> bytes:
         data = _OWN[kind](data, rng)
     if rng.random() < 0.4:
         data = havoc(kind, data, rng)
-        data = sealed(data) if kind == "model" and rng.random() < 0.7 else data
+        data = SEALED[kind](data) if kind in SEALED and rng.random() < 0.7 else data
     return data
 
 
@@ -162,9 +162,13 @@ def _change(node: Any, rng: random.Random) -> None:
         return
 
 
-_OWN = {"image": _image, "idx": _idx, "manifest": _manifest, "model": _model}
-
+_OWN = {
+    "image": _image, "idx": _idx, "manifest": _manifest, "model": _model, "entry": entries.mutated,
+    "onnx": networks.mutated,
+}  # fmt: skip
+SEALED = {"model": sealed, "entry": entries.sealed}  # with the right digest
 
 CORPUS: dict[str, Callable[[], dict[str, bytes]]] = {
     "image": seeds.images, "idx": seeds.idx_pairs, "manifest": seeds.manifests, "model": seeds.models,
+    "entry": entries.good, "onnx": networks.good,
 }  # fmt: skip

@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image
 
-from ddlcn import LLCCoder
+from ddlcn import LLCCoder, presets
 from ddlcn.persistence.schema import FORMAT, canonical
+from tests.fuzz import networks
 from tests.helpers import quick_channels, quick_model, small_digits
 from tests.persistence import make_golden
 from tests.persistence.container import joined, parts
@@ -203,15 +204,23 @@ def bad_manifests() -> dict[str, bytes]:
 
 @cache
 def models() -> dict[str, bytes]:
-    """Model files: three layers by LLC, with classes of booleans; both channels, deskewed, with classes of words."""
+    """Model files: three layers by LLC, with classes of booleans; both channels, deskewed, with classes of words; maps
+    of a network, calibrated.
+    """
     images, labels = small_digits(6, 3)
     small = {"sift__coder": LLCCoder(2), "sift__deeper_coder": LLCCoder(2), "sift__pooling__levels": (1, 2)}
     channels = quick_channels("paper", **small, sift__dictionary__deeper_atoms=(2, 2))
     model = quick_model(channels=channels, class_weight={True: 2}).fit(images, labels > 1)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, networks.cache_folder(Path(folder), networks.good()["first"]):
         model.save(Path(folder, "llc"))
+        network = Path(folder, "net.onnx")
+        network.write_bytes(networks.good()["first"])
+        few = {"images_per_class": 2, "atoms_per_class": 2, "deeper_atoms": (2,)}
+        channels = [c.with_params(weight=1.0) for c in presets.paper(str(network), **few).channels[1:]]
+        quick_model(channels=channels).fit(images, labels).save(Path(folder, "network"))
         golden = make_golden.FOLDER / f"format{FORMAT}.ddlcn"
-        return {"llc": Path(folder, "llc").read_bytes(), "both": golden.read_bytes()}
+        made = {name: Path(folder, name).read_bytes() for name in ("llc", "network")}
+        return made | {"both": golden.read_bytes()}
 
 
 @cache

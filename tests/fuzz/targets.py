@@ -10,7 +10,7 @@ import numpy as np
 
 from ddlcn import DDLCNClassifier, DDLCNError, load_images
 from ddlcn.images import check_image, decode_file, read_grey
-from tests.fuzz import seeds
+from tests.fuzz import entries, networks, seeds
 
 PIXELS = 4_000_000  # of an image, so that the time goes into kinds of files and not into large ones
 SECONDS, MEGABYTES = 20.0, 1024.0  # of the processor and of memory that a case may take
@@ -59,19 +59,23 @@ def manifest(path: Path, data: bytes) -> None:
 
 def model(path: Path, data: bytes) -> None:
     (path / "fuzz.ddlcn").write_bytes(data)
-    found = DDLCNClassifier.load(path / "fuzz.ddlcn")
-    found.set_params(image_shape=None)
-    try:
-        answers = found.predict_proba([SMALL])
-    except DDLCNError as error:  # such as patches larger than memory allows
-        raise DDLCNError(f"fuzz.ddlcn: {error}") from None
+    with networks.cache_folder(path, networks.good()["first"]):
+        found = DDLCNClassifier.load(path / "fuzz.ddlcn")
+        found.set_params(image_shape=None)
+        try:
+            answers = found.predict_proba([SMALL])
+        except DDLCNError as error:  # such as patches larger than memory allows
+            raise DDLCNError(f"fuzz.ddlcn: {error}") from None
     assert answers.shape == (1, len(found.classes_))
     assert np.isfinite(answers).all()
     assert abs(answers.sum() - 1) < 1e-6
     found.get_params()
 
 
-TARGETS: dict[str, Callable[[Path, bytes], None]] = {each.__name__: each for each in (image, idx, manifest, model)}
+TARGETS: dict[str, Callable[[Path, bytes], None]] = {
+    "image": image, "idx": idx, "manifest": manifest, "model": model, "entry": entries.read,
+    "onnx": networks.read,
+}  # fmt: skip
 
 
 def run(kind: str, folder: Path, data: bytes) -> str | None:

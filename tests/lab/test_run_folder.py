@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,24 +62,31 @@ def check_complete(path, finished):
     assert predictions(path) == predictions(finished)
 
 
-def test_resume_after_kill(arguments, tmp_path, finished):
-    rng = random.Random(0)
-    for _ in range(2):
-        process = start(arguments, tmp_path)
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
+def test_resume_after_kill(arguments, tmp_path, finished, kills):
+    rng, path, killed = random.Random(kills), tmp_path / "run", 0
+    while killed < kills:
+        process = start(arguments, path)
         for _ in range(rng.randint(1, 5)):
             process.stdout.readline()
         time.sleep(rng.uniform(0, 0.15))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    process = start(arguments, tmp_path)
-    first = process.communicate(timeout=120)[0].splitlines()[0]
-    assert int(first.split()[0]) > 0
-    check_complete(tmp_path, finished)
+        if process.returncode == -signal.SIGKILL:
+            killed += 1
+        else:  # it ended before: start over
+            check_complete(path, finished)
+            shutil.rmtree(path)
+    before = len(Run(path).rows()) if path.exists() else 0
+    process = start(arguments, path)
+    first = process.communicate(timeout=300)[0].splitlines()[0]
+    assert int(first.split()[0]) >= before
+    check_complete(path, finished)
 
 
 def test_two_processes(arguments, tmp_path, finished):
     processes = [start(arguments, tmp_path) for _ in range(2)]
-    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    outputs = [process.communicate(timeout=300)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     assert all(output.splitlines() for output in outputs)
     check_complete(tmp_path, finished)

@@ -40,6 +40,15 @@ def test_permissions_follow_the_umask(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+@pytest.mark.skipif(os.name == "nt", reason="folders can't be opened")
+def test_forced_to_the_disk_in_order(path, monkeypatch):
+    steps, replace = [], os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: steps.append(stat.S_IFMT(os.fstat(file).st_mode)))
+    monkeypatch.setattr(os, "replace", lambda *names: (steps.append("renamed"), replace(*names)))
+    write_atomically(path, b"new")
+    assert steps == [stat.S_IFREG, "renamed", stat.S_IFDIR]
+
+
 @pytest.mark.parametrize(
     ("place", "problem"), [("no/file", "make its folder first"), (".", "a folder"), (os.devnull, "no regular file")]
 )

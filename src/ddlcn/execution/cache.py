@@ -161,7 +161,7 @@ def _result(kind: str, arrays: dict[str, np.ndarray]) -> Any:
 def _rows(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.ndarray) -> csr_array:
     """Sparse rows; raises unless they are in order and inside the matrix: compiled code relies on it."""
     n_rows, n_columns = shape.tolist()
-    typed = data.dtype.kind == "f" and indices.dtype == np.int32 and indptr.dtype.kind == "i"
+    typed = data.dtype == np.float32 and indices.dtype == np.int32 and indptr.dtype.kind == "i"
     if not typed or (indptr[1:] < indptr[:-1]).any():  # SciPy overlooks differences that overflow
         raise EntryError("its rows are invalid")
     rows = csr_array((data, indices, indptr), shape=(n_rows, n_columns))

@@ -116,6 +116,7 @@ class _Stored(NamedTuple):
 
     name: str
     kind: type
+    part_types: tuple[type, ...] = ()  # sent so that the worker imports them: it may be new
 
 
 def _by_name(folder: WorkFolder, value: Any, memo: Memo, written: set[str]) -> Any:
@@ -132,7 +133,7 @@ def _by_name(folder: WorkFolder, value: Any, memo: Memo, written: set[str]) -> A
             folder.write(name, {"": description, **value.arrays()})
         else:
             folder.write(name, tuple(value) if isinstance(value, list) else value)
-    return _Stored(name, type(value))
+    return _Stored(name, type(value), getattr(value, "part_types", ()))
 
 
 def _restored(folder: WorkFolder, value: Any) -> Any:
