@@ -133,11 +133,6 @@ class Channel:
 
     def learnt(self, dictionaries: tuple[np.ndarray, ...], atom_classes: np.ndarray | None = None) -> Channel:
         """Return a copy with learnt dictionaries (V, U, …) and the class number of each atom of V."""
-        if dictionaries:
-            n_features = len(self.projection[1]) if self.projection else self.descriptor.n_features
-            for found in {atoms.shape[1] for atoms in dictionaries} - {n_features}:
-                what = f"channel {self.name!r} needs atoms of {n_features} values, not {found}"
-                raise DDLCNError(f"{what}: set n_components=None in the channel whose dictionaries it uses")
         return replace(self, dictionaries=dictionaries, atom_classes=atom_classes)
 
     def reduced(self, values: np.ndarray) -> np.ndarray:
@@ -165,8 +160,13 @@ class Channel:
 
     @cached_property
     def _matrix(self) -> np.ndarray:
+        """The linear coder of these atoms; compiled code would read beyond atoms that are shorter than descriptors."""
         assert isinstance(self.coder, LinearCoder)
-        return self.coder.matrix(np.concatenate(self.dictionaries))
+        atoms, wanted = np.concatenate(self.dictionaries), self.descriptor.n_features
+        if atoms.shape[1] != wanted:
+            what = f"channel {self.name!r} needs atoms of {wanted} values, not {atoms.shape[1]}"
+            raise DDLCNError(f"{what}: set n_components=None in the channel whose dictionaries it uses")
+        return self.coder.matrix(atoms)
 
     @cached_property
     def n_features(self) -> int:

@@ -112,7 +112,9 @@ def plan(
     ]
     if not found:
         raise DDLCNError(f"the plan has no such rows: {methods or 'all methods'} of {only or 'all tables'}")
-    once = {entry.task: (entry, cost) for entry, cost in reversed(found)}  # some tasks are in two tables
+    once: dict[Task, tuple[Entry, float]] = {}
+    for entry, cost in found:
+        once.setdefault(entry.task, (entry, cost))  # some tasks are in two tables
     return sorted(once.values(), key=lambda each: _order(*each))
 
 
