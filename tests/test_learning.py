@@ -9,6 +9,7 @@ from scipy.sparse import vstack
 
 from ddlcn import DDLCNError, ImageEncoder, LinearSVM, learning
 from ddlcn.execution import session
+from ddlcn.execution.cache import WorkFolder
 from ddlcn.layers.dictionary import class_seeds
 from ddlcn.preprocessing.augmentation import copies
 from ddlcn.preprocessing.prepared import PreparedImage
@@ -121,10 +122,10 @@ def test_dictionaries_are_not_learnt_from_unseen_images(digits, run):
         def __getattr__(self, name):
             return getattr(run, name)
 
-        def map(self, name, function, calls, stage):
+        def map(self, name, function, calls, *more):
             if function is learning.learn_class:
                 taught.extend(np.concatenate([call[0] for call in calls]))
-            return run.map(name, function, calls, stage)
+            return run.map(name, function, calls, *more)
 
     learning.learn_encoder([sift, grid, replace(sift, name="other")], None, RANGE, images, y, 0, Recording())
     unseen = learning.unseen_images([sift, grid], y, 0)
@@ -208,3 +209,19 @@ def test_fit_trains_on_images_and_copies(digits, policy):
     truth = LinearSVM(1.0, tol=1e-9).fit(vstack(rows, format="csr"), data.y[np.r_[np.arange(48), copied]])
     assert_allclose(model.decision_function(data.images), truth.decision_function(rows[0]), atol=1e-2)
     assert (model.augmentation_, model.n_train_) == (policy, 48)
+
+
+@pytest.mark.parametrize("n_components", [None, 8])
+def test_entries_of_another_shape_are_computed_again(digits, tmp_path, n_components):
+    """Whoever writes to the folder can change the shape of arrays and write the right digest."""
+    channels = quick_channels("paper", sift__dictionary__n_components=n_components)
+    model, folder = quick_model(channels=channels, work_folder=tmp_path), WorkFolder(tmp_path)
+    expected = model.fit(*digits).svm_.coef_
+    names = [name for name in sorted(folder.names()) if not name.startswith("training")]
+    good = {name: folder.read(name) for name in names}
+    forged = (lambda found: found[:, :-1], lambda found: found[:-1], lambda found: {"a": np.zeros(3)})
+    for number, name in enumerate(name for name in names if name[:11] != "descriptors"):  # of any number
+        with folder.in_use():
+            folder.write(name, forged[number % 3](good[name]))
+    with pytest.warns(UserWarning, match="another type or shape than its task's: it is computed again"):
+        assert_array_equal(model.fit(*digits).svm_.coef_, expected)

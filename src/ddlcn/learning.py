@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -72,6 +73,15 @@ def learn_reduced_class(
 def encode_images(encoder: ImageEncoder, images: Images, augmentations: Sequence[Augmentation]) -> csr_array:
     """Encode some images."""
     return encoder.transform(images, augmentations)
+
+
+def _is_rows(found: Any, encoder: ImageEncoder, images: Images, _: Any) -> bool:
+    return isinstance(found, csr_array) and found.shape == (len(images), encoder.n_features)
+
+
+def _is_matrix(found: Any, *call: Any, rows: Any = None, columns: int) -> bool:
+    typed = isinstance(found, np.ndarray) and found.dtype == np.float32 and found.ndim == 2
+    return typed and found.shape == (rows or len(found), columns)
 
 
 # ----------------------------------------------------------------------------------------------------- steps
@@ -138,15 +148,22 @@ def _learnt(
     seeds = [int(own) for own in class_seeds(seed, n_classes)]
     teaching = _teaching_images(dictionary, y, seed)
     calls = [(take(images, rows), channel.descriptor, value_range, deskew, first) for rows in teaching]
+    q, described = dictionary.atoms_per_class, partial(_is_matrix, columns=channel.descriptor.n_features)
     if dictionary.n_components is None:
         seeded = [(*call, own) for call, own in zip(calls, seeds, strict=True)]
-        learnt = run.map("dictionary", learn_class, seeded, "Dictionaries")
+        learnt = run.map("dictionary", learn_class, seeded, "Dictionaries", partial(described, rows=q))
     else:
-        samples = list(run.map("descriptors", sample_class, calls, "Descriptors"))
+        samples = list(run.map("descriptors", sample_class, calls, "Descriptors", described))
         projection = principal_components(np.concatenate(samples), dictionary.n_components)
         dictionary.set_params(n_components=len(projection[1]))  # of few features no more than these
         reduced = [(each, projection, first, own) for each, own in zip(samples, seeds, strict=True)]
-        learnt = run.map("dictionary", learn_reduced_class, reduced, "Dictionaries")
+        learnt = run.map(
+            "dictionary",
+            learn_reduced_class,
+            reduced,
+            "Dictionaries",
+            partial(_is_matrix, rows=q, columns=len(projection[1])),
+        )
     dictionaries = dictionary.learn_deeper(np.concatenate(list(learnt)), seed)
     atom_classes = np.repeat(np.arange(n_classes, dtype=np.int32), dictionary.atoms_per_class)
     return replace(channel, dictionary=dictionary, projection=projection).learnt(dictionaries, atom_classes)
@@ -192,7 +209,7 @@ def encode(
     size = min(_LARGEST_TASK, max(4, -(-len(images) // _TASKS)))
     starts = range(0, len(images), size)
     calls = [(encoder, images[at : at + size], augmentations[at : at + size]) for at in starts]
-    return run.map("features", encode_images, calls, stage)
+    return run.map("features", encode_images, calls, stage, _is_rows)
 
 
 def encoded(encoder: ImageEncoder, images: Images, run: Any) -> csr_array:

@@ -22,10 +22,10 @@ PIXELS = np.linspace(0, 1, 1200, dtype=np.float32).reshape(20, 20, 3) ** 2
 SIDES = (0, 1, 2, 3, 4, 7, 8, 32, 33, 224, 1024, 1025, 2**31, 2**62, -1)
 TEXTS = (
     "", "NaN", "[NaN, 1, 1]", "1", "0", "-1", "1e308", "1e999", "[1, 2]", "[1, 2, 3]", "[[1], [2], [3]]", "{}", "null",
-    "true", '"a"', "9" * 5000, "[" * 5000, "[" * 500 + "]" * 500, "Bgr8", "\x1b[2J", "Normalized_0_1", "a" * 3000,
+    "true", '"a"', "9" * 5000, "[" * 5000, "[" * 500 + "]" * 500, "Bgr8", "\x1b[2J", "Normalized_0_1", "a" * 9000,
 )  # fmt: skip
 KEYS = ("mean", "scale", "image_mean", "image_std", "Image.BitmapPixelFormat", "Image.NominalPixelRange", "evil")
-NAMES = ("", "image", "w", "b", "map", "inner", "scores", "\x1b[2J", "x" * 1000, "../../etc/passwd")
+NAMES = ("", "image", "w", "b", "map", "inner", "scores", "\x1b[2J", "x" * 9000, "../../etc/passwd")
 OPERATORS = ("Relu", "Identity", "Transpose", "Flatten", "Shape", "Loop", "If", "NonZero", "Evil", "")
 
 

@@ -179,7 +179,7 @@ class Backbone(Part):
         column, shape = opened.column(self.output), (network.size, network.size)
         values = self._maps(image, network)[column]
         if not np.isfinite(values).all():
-            what = f"network {name!r} gives NaN or infinite values in tensor {network.outputs[column]!r}"
+            what = f"network {name!r} gives NaN or infinite values in tensor {_short(network.outputs[column])!r}"
             raise DDLCNError(f"{what}; check mean={self.mean} and scale={self.scale}, or choose another output")
         return Descriptors(values, *_cells(network.layouts[column].side, shape))
 
@@ -203,11 +203,14 @@ class Backbone(Part):
         """Mean and scale, checked: one number, or a list of three."""
         found = {"mean": self.mean, "scale": self.scale}
         for key, given in found.items():
-            value = np.asarray(getattr(network, key) if given is None else given)
+            try:
+                value = np.asarray(getattr(network, key) if given is None else given)
+            except ValueError:  # lists of different lengths, or too deep
+                value = np.asarray("lists of lists")
             found[key] = value.astype(float).tolist() if value.dtype.kind in "iuf" else None
             if not self.rules[key].holds(found[key]):
                 remedy = f"must be {self.rules[key].text}"
-                raise DDLCNError(f"{key}={value.tolist()!r} of network {self.network!r}: {remedy}")
+                raise DDLCNError(f"{key}={_short(repr(value.tolist()))} of network {self.network!r}: {remedy}")
         return found["mean"], found["scale"]
 
     def _open(self) -> _Opened:
@@ -223,10 +226,16 @@ class Backbone(Part):
                 try:
                     network = open_network(content, outputs, self.size)
                 except DDLCNError as error:
-                    raise NetworkError(f"network {self.network!r} {error}") from None
+                    raise NetworkError(f"network {self.network!r} {_short(error)}") from None
                 resolved = (name, sha256, network.outputs, network.size, None)
                 _opened[key] = _opened.setdefault(resolved, _Opened(name, sha256, network))
             return _opened[key]
+
+
+def _short(value: Any, most: int = 1000) -> str:
+    """Text of a network, which may be long and have control characters: the start and the end of it, printable."""
+    text = "".join(c if c.isprintable() else "?" for c in str(value))
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}"
 
 
 def _is_path(network: str) -> bool:

@@ -88,6 +88,10 @@ class WorkFolder:
         except ValueError as error:
             raise EntryError(f"{name!r} can't be stored ({error}): please report this") from None
 
+    def delete(self, name: str) -> None:
+        """Delete an entry, if it is there."""
+        self._files.delete(name + ENTRY)
+
     def compute(self, name: str, function: Function, call: Call) -> str:
         """Write the result of a task, unless a valid one is there; returns its name."""
         with suppress(EntryError):

@@ -6,7 +6,7 @@ of some images. Results are the same wherever tasks run.
 
 import os
 import warnings
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from typing import Any
 
@@ -22,6 +22,7 @@ from ddlcn.execution.keys import Call, Function, Memo, task_key
 from ddlcn.execution.progress import Stopwatch, listen, progress_bars, track
 
 Results = Generator[Any, None, None]
+Valid = Callable[..., bool]
 
 
 @contextmanager
@@ -90,7 +91,9 @@ class Run:
         self.n_jobs, self.timings, self.keeps = n_jobs, Stopwatch(), folder is not None
         self._folder, self._maps = folder, list[Results]()
 
-    def map(self, kind: str, function: Function, calls: Iterable[Call], stage: str) -> Iterator[Any]:
+    def map(
+        self, kind: str, function: Function, calls: Iterable[Call], stage: str, valid: Valid | None = None
+    ) -> Iterator[Any]:
         """Results of ``function(*call)`` for each call, in order.
 
         Parameters
@@ -105,6 +108,9 @@ class Run:
             `from_dict`, and lists, tuples and dicts of these.
         stage : str
             Name for those who listen to progress.
+        valid : callable, optional
+            ``valid(result, *call)`` says whether a result has the type and shape of the call's. An entry of the work
+            folder that has not is computed again.
 
         Yields
         ------
@@ -112,7 +118,10 @@ class Run:
             One after the other; nothing is computed before the first is requested.
         """
         calls, folder = list(calls), self._folder
-        results = self._parallel(function, calls) if folder is None else self._resume(folder, kind, function, calls)
+        if folder is None:
+            results = self._parallel(function, calls)
+        else:
+            results = self._resume(folder, kind, function, calls, valid)
         self._maps.append(results)
         return track(stage, results, total=len(calls))
 
@@ -159,7 +168,9 @@ class Run:
             with warnings.catch_warnings(action="ignore"):  # of unused results
                 results.close()
 
-    def _resume(self, folder: WorkFolder, kind: str, function: Function, calls: list[Call]) -> Results:
+    def _resume(
+        self, folder: WorkFolder, kind: str, function: Function, calls: list[Call], valid: Valid | None
+    ) -> Results:
         """Results that are read from the work folder, and computed first if they are not there."""
         memo: Memo = {}
         names = [f"{kind}-{task_key(function, call, memo)}" for call in calls]
@@ -171,8 +182,11 @@ class Run:
                     have.add(next(written))
                 try:
                     result = folder.read(name)
+                    if valid is not None and not valid(result, *tasks[name]):
+                        raise EntryError(f"{name!r} in {folder.path!r} has another type or shape than its task's")
                 except EntryError as error:
                     warnings.warn(f"{error}: it is computed again", stacklevel=2)
+                    folder.delete(name)
                     (again,) = self._write(folder, function, {name: tasks[name]}, memo)
                     result = folder.read(again)
                 yield result

@@ -68,7 +68,7 @@ class LocalFolder:
             yield
         finally:
             self._lock.release()
-            self._delete(self._job + _LOCK)
+            self.delete(self._job + _LOCK)
 
     def remove(self) -> None:
         """Delete our files, and the folder, unless another process uses it."""
@@ -77,7 +77,7 @@ class LocalFolder:
                 return
             self._lock.release()
             ours = [name for name in self.names() if name.endswith((ENTRY, _LOCK, _TEMPORARY)) and name != _GATE]
-            self._delete(*ours, _MARKER, _GATE)  # a folder without the marker would be somebody else's
+            self.delete(*ours, _MARKER, _GATE)  # a folder without the marker would be somebody else's
         with suppress(OSError):
             os.rmdir(self.path)
 
@@ -95,7 +95,7 @@ class LocalFolder:
                 self._lock.acquire()
                 alive = {self._job} | self._other_jobs()
                 left = (name for name in self.names() if name.endswith(_TEMPORARY))
-                self._delete(*(name for name in left if name.split(".")[-2] not in alive))
+                self.delete(*(name for name in left if name.split(".")[-2] not in alive))
 
     def _other_jobs(self) -> set[str]:
         """Jobs of other processes that are alive; locks of dead ones are deleted."""
@@ -104,12 +104,13 @@ class LocalFolder:
             if name.endswith(_LOCK):
                 try:
                     FileLock(self.path / name).acquire(blocking=False).lock.release()
-                    self._delete(name)
+                    self.delete(name)
                 except Timeout:
                     alive.add(name.removesuffix(_LOCK))
         return alive
 
-    def _delete(self, *names: str) -> None:
+    def delete(self, *names: str) -> None:
+        """Delete files, as far as that is possible."""
         for name in names:
             with suppress(OSError):
                 (self.path / name).unlink()
@@ -148,6 +149,11 @@ class RemoteFolder:
         self.files.makedirs(self.path, exist_ok=True)
         self.files.pipe_file(temporary, content)
         self.files.mv(temporary, f"{self.path}/{name}")
+
+    def delete(self, name: str) -> None:
+        """Delete a file, as far as that is possible."""
+        with suppress(OSError):
+            self.files.rm_file(f"{self.path}/{name}")
 
     def in_use(self) -> AbstractContextManager[None]:
         """No lock."""
