@@ -21,7 +21,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.errors import DDLCNError
-from ddlcn.layers.coding import LLCCoder, LocalityCoder
+from ddlcn.layers.coding import LLCCoder
 from ddlcn.layers.sift import DenseSIFT
 from ddlcn.linear.svm import LinearSVM
 from ddlcn.presets import get_preset
@@ -32,6 +32,7 @@ from ddlcn_lab.methods.codebook import CodebookFeatures, MeanPyramid
 from ddlcn_lab.methods.coders import KernelCoder, LaplacianCoder, LassoCoder
 from ddlcn_lab.methods.copar import COPAR
 from ddlcn_lab.methods.dcn import DeepCoding
+from ddlcn_lab.methods.ddlcn import ddlcn, released
 from ddlcn_lab.methods.embedding import EmbedCNN
 from ddlcn_lab.methods.fddl import FDDL
 from ddlcn_lab.methods.fisher import FisherVectors
@@ -44,7 +45,6 @@ from ddlcn_lab.methods.pairs import DictionaryPairs
 from ddlcn_lab.methods.pcanet import PCANet
 from ddlcn_lab.methods.probes import NETWORK, BackboneMean, LogisticProbe
 from ddlcn_lab.methods.proximal import ProximalDictionary
-from ddlcn_lab.methods.released import ReleasedChannel, ReleasedClassifier, ReleasedCoder
 from ddlcn_lab.methods.representation import RepresentationClassifier, RowCodes
 from ddlcn_lab.methods.rrc import RobustCoding
 from ddlcn_lab.methods.spm import HistogramPyramid, IntersectionSVM, PyramidHistograms
@@ -73,32 +73,6 @@ class Method:
     depends_on: str = "pq"
     leaks: bool = False
     auto: bool = False
-
-
-def _ddlcn(preset: str = "paper", deeper_atoms: tuple[int, ...] = (64,), without: str = "", **coders: Any) -> Callable:
-    """A classifier whose channels are given, so that they have nested parameters.
-
-    The channel `without` is left out; `coders` replace those of channels with locality codes.
-    """
-
-    def make(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-        counts: dict[str, Any] = {"images_per_class": p, "atoms_per_class": q} if q else {}
-        found = get_preset(preset, deeper_atoms=deeper_atoms, **counts)
-        channels = [
-            channel.with_params(**coders) if isinstance(channel.coder, LocalityCoder) else channel
-            for channel in found.channels
-            if channel.name != without
-        ]
-        return DDLCNClassifier(preset, channels, random_state=seed, n_jobs=n_jobs)
-
-    return make
-
-
-def _released(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEstimator:
-    paper = get_preset("paper", images_per_class=p, atoms_per_class=q, deeper_atoms=(32,)).channels[0]
-    coders: dict[str, Any] = {"coder": ReleasedCoder(15), "deeper_coder": ReleasedCoder(10)}
-    channel = ReleasedChannel(**paper.get_params(deep=False) | coders)
-    return ReleasedClassifier("paper", [channel], random_state=seed, n_jobs=n_jobs)
 
 
 def _rows(image_rows: Pixels, classifier: BaseEstimator) -> Callable:
@@ -188,27 +162,27 @@ def _svm_probe(p: int | None, q: int, seed: int, n_jobs: int | None) -> BaseEsti
 
 
 METHODS: dict[str, Method] = {
-    "ddlcn": Method("the paper's network, two layers, exact codes", _ddlcn(), leaks=True),
-    "ddlcn-1": Method("its first layer alone", _ddlcn(deeper_atoms=()), leaks=True),
-    "ddlcn-3": Method("with a third layer of 64 atoms", _ddlcn(deeper_atoms=(64, 64)), leaks=True),
+    "ddlcn": Method("the paper's network, two layers, exact codes", ddlcn(), leaks=True),
+    "ddlcn-1": Method("its first layer alone", ddlcn(deeper_atoms=()), leaks=True),
+    "ddlcn-3": Method("with a third layer of 64 atoms", ddlcn(deeper_atoms=(64, 64)), leaks=True),
     "ddlcn-llc": Method(
-        "two layers, LLC's closed form", _ddlcn(coder=LLCCoder(15), deeper_coder=LLCCoder(10)), leaks=True
+        "two layers, LLC's closed form", ddlcn(coder=LLCCoder(15), deeper_coder=LLCCoder(10)), leaks=True
     ),
-    "ddlcn-best": Method("two layers, preset best", _ddlcn("best"), auto=True),
+    "ddlcn-best": Method("two layers, preset best", ddlcn("best"), auto=True),
     "ddlcn-best-llc": Method(
-        "preset best, LLC's closed form", _ddlcn("best", coder=LLCCoder(20), deeper_coder=LLCCoder(10)), auto=True
+        "preset best, LLC's closed form", ddlcn("best", coder=LLCCoder(20), deeper_coder=LLCCoder(10)), auto=True
     ),
-    "ddlcn-best-no-color": Method("preset best without channel color", _ddlcn("best", without="color"), auto=True),
+    "ddlcn-best-no-color": Method("preset best without channel color", ddlcn("best", without="color"), auto=True),
     "ddlcn-best-no-sift_grid": Method(
-        "preset best without channel sift_grid", _ddlcn("best", without="sift_grid"), auto=True
+        "preset best without channel sift_grid", ddlcn("best", without="sift_grid"), auto=True
     ),
-    "ddlcn-released": Method("what the authors' code computes", _released, leaks=True),
+    "ddlcn-released": Method("what the authors' code computes", released, leaks=True),
     "mnist-recipe": Method(
         "hard examples, dense patches, elastic copies: for MNIST only",
         lambda p, q, seed, n_jobs: MNISTRecipe(p, q, random_state=seed, n_jobs=n_jobs),
     ),
     "llc": Method(
-        "LLC with 5 neighbours on class-wise dictionaries", _ddlcn(deeper_atoms=(), coder=LLCCoder(5)), leaks=True
+        "LLC with 5 neighbours on class-wise dictionaries", ddlcn(deeper_atoms=(), coder=LLCCoder(5)), leaks=True
     ),
     "llc-1024": Method("LLC with 5 neighbours on one codebook of 1024", _codebook(LLCCoder(5)), ""),
     "scspm": Method("sparse codes on a codebook of 1024", _codebook(LassoCoder(0.15, absolute=True)), ""),
