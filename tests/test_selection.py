@@ -55,10 +55,10 @@ def test_default_where_nothing_can_be_held_out():
 
 @pytest.mark.parametrize(
     ("classes", "images", "sampled", "of_each"),
-    [(38, 32, 10, 30), (100, 20, 15, 20), (102, 30, 10, 30), (10, 30, 10, 30), (10, 6000, 10, 100), (3, 1, 3, 1)],
+    [(38, 32, 33, 30), (100, 20, 50, 20), (102, 30, 33, 30), (10, 30, 10, 30), (10, 6000, 10, 100), (3, 1, 3, 1)],
 )
 def test_sample_has_whole_classes(classes, images, sampled, of_each):
-    """A tenth of all images, but no fewer than 300 and no more than 1,000."""
+    """Up to 1,000 images."""
     y = np.tile(np.arange(classes), images)
     sample = Selection(y, 0).sample
     found = np.bincount(y[sample])
@@ -66,6 +66,15 @@ def test_sample_has_whole_classes(classes, images, sampled, of_each):
     assert np.count_nonzero(found) == sampled
     assert (np.diff(sample) > 0).all()
     assert_array_equal(sample, Selection(y, 0).sample)
+
+
+def test_first_gain_ends_the_comparison():
+    selection, tried = Selection(Y, 0), []
+    gains = {"none": 0.0, "flip": 0.1, "affine": 0.2}
+    compare = lambda name: tried.append(name) or np.full(4, gains[name])  # noqa: E731
+    assert selection.choose("augmentation", list(gains), compare, first_gain=True) == "flip"
+    assert tried == ["none", "flip"]
+    assert selection.choose("augmentation", list(gains), compare) == "affine"
 
 
 def test_one_held_out_image_decides_nothing():

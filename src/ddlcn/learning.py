@@ -281,10 +281,11 @@ def augmented(
         policy, done, encoded = setting, np.empty(0, np.int64), None
         if setting == "auto":
             allowed = [getattr(channel.descriptor, "policies", POLICIES) for channel in encoder.channels]
+            policies = POLICIES if encoder.deskew is None else ("none", "affine")  # a mirrored digit is no digit
             policy, done, encoded = choose.augmentation(
                 rows[choose.sample],
                 lambda *each: run.assemble(parts(*each), encoder.n_features),
-                [policy for policy in POLICIES if all(policy in each for each in allowed)],
+                [policy for policy in policies if all(policy in each for each in allowed)],
             )
         else:
             choose.fixed("augmentation", setting, "given, or by the preset")

@@ -21,7 +21,7 @@ from ddlcn.preprocessing.augmentation import Augmentation, copies
 
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
 POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
-_FEWEST, _MOST = 300, 1000  # images that candidates are compared on: a tenth of all, within these
+_MOST = 1000  # images that candidates are compared on
 _PER_CLASS = 30
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
 
@@ -76,7 +76,13 @@ class Selection:
         per_class = max(3, n_images // len(counts))
         return np.concatenate([np.flatnonzero(self.y == c)[:per_class] for c in range(len(counts))])
 
-    def choose(self, setting: str, candidates: Sequence[Any], log_likelihoods: Callable[[Any], np.ndarray]) -> Any:
+    def choose(
+        self,
+        setting: str,
+        candidates: Sequence[Any],
+        log_likelihoods: Callable[[Any], np.ndarray],
+        first_gain: bool = False,
+    ) -> Any:
         """Return the candidate that the rule takes; the default is first.
 
         Parameters
@@ -85,6 +91,8 @@ class Selection:
         candidates : sequence
         log_likelihoods : callable
             For a candidate, the log-likelihood of each held-out image; empty if none can be held out.
+        first_gain : bool
+            Take the first candidate that replaces the default, and compare no others.
 
         Returns
         -------
@@ -102,6 +110,8 @@ class Selection:
             rows.append(_row(setting, candidate, mean, error, False, f"compared with {incumbent}"))
             if mean > error:
                 incumbent, best = candidate, found
+                if first_gain:
+                    break
         next(row for row in rows if row["candidate"] == incumbent)["chosen"] = True
         self.record += rows
         return incumbent
@@ -157,7 +167,7 @@ class Selection:
             encoded[policy] = some, theirs
             return self._log_likelihoods([rows, theirs])
 
-        policy = self.choose("augmentation", policies, log_likelihoods)
+        policy = self.choose("augmentation", policies, log_likelihoods, first_gain=True)
         return policy, *encoded[policy]
 
     def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:
@@ -202,7 +212,7 @@ def _sample(y: np.ndarray, seed: int) -> np.ndarray:
 
     Few images per class would tell what helps where images are few, and few of many classes what helps these.
     """
-    rng, room = np.random.RandomState(seed), min(max(_FEWEST, len(y) // 10), _MOST)
+    rng, room = np.random.RandomState(seed), min(len(y), _MOST)
     n_classes, chosen = y.max() + 1, list[np.ndarray]()
     per_class = max(_PER_CLASS, room // n_classes)
     for c in rng.permutation(n_classes):
