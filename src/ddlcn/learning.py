@@ -33,6 +33,7 @@ from ddlcn.selection import POLICIES, Selection
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
 _ROWS_AT_ONCE = 4096  # that get other weights
 _COLOR_SAMPLE = 100  # images that are examined for colour, but at least three of each class
+_MEASURED, _SMALL = 10, 72  # images that are measured; pixels of the shorter side of a small one
 _COLORED = 0.1  # share of images with colour from which on colour is described
 
 Images = Sequence[Any]
@@ -263,6 +264,15 @@ def choose_deskew(
         return choose.deskew(size, encoded)
 
 
+def _suited_policies(encoder: ImageEncoder, images: Images) -> list[str]:
+    """Augmentations to compare: a mirrored digit is no digit, and moved copies of larger images gain nothing."""
+    allowed = [getattr(channel.descriptor, "policies", POLICIES) for channel in encoder.channels]
+    some = (PreparedImage(image, encoder.value_range) for image in images[:: -(-len(images) // _MEASURED)])
+    small = np.median([min(image.shape) for image in some]) < _SMALL
+    suited = ("none", "affine") if encoder.deskew else POLICIES if small else ("none", "flip")
+    return [policy for policy in suited if all(policy in each for each in allowed)]
+
+
 def augmented(
     setting: str,
     encoder: ImageEncoder,
@@ -280,12 +290,10 @@ def augmented(
     with run.time("augmentation"):
         policy, done, encoded = setting, np.empty(0, np.int64), None
         if setting == "auto":
-            allowed = [getattr(channel.descriptor, "policies", POLICIES) for channel in encoder.channels]
-            policies = POLICIES if encoder.deskew is None else ("none", "affine")  # a mirrored digit is no digit
             policy, done, encoded = choose.augmentation(
                 rows[choose.sample],
                 lambda *each: run.assemble(parts(*each), encoder.n_features),
-                [policy for policy in policies if all(policy in each for each in allowed)],
+                _suited_policies(encoder, images),
             )
         else:
             choose.fixed("augmentation", setting, "given, or by the preset")
