@@ -176,7 +176,7 @@ def test_last_worker_leaves(tmp_path):
         tasks = dask.compute(client, folder, logged_rows, calls, {}, patience=0.5)
         assert next(tasks) == "rows-0"
         cluster.scale(0)
-        with pytest.raises(DDLCNError, match="has no worker: start one.*run the same command again"):
+        with pytest.raises(DDLCNError, match=r"has no worker: start one.*run the same command again"):
             next(tasks)
 
 
