@@ -176,13 +176,21 @@ def test_coefficients_of_other_length(saved):
     refused(saved, "svm.coef does not fit the dictionaries")
 
 
-def test_golden_files():
-    X = make_golden.images()[0][40:]
-    for path in make_golden.FOLDER.glob("*.ddlcn"):
-        model, answers = DDLCNClassifier.load(path), json.loads(path.with_suffix(".json").read_text())
-        assert model.predict(X).tolist() == answers["labels"], path
-        assert_allclose(model.decision_function(X), answers["scores"], atol=1e-4, err_msg=path.name)
-    assert (make_golden.FOLDER / f"format{schema.FORMAT}.ddlcn").exists()
+@pytest.mark.parametrize("path", sorted(make_golden.FOLDER.glob("*.ddlcn")), ids=lambda path: path.stem)
+def test_golden_file(path):
+    model, answers = DDLCNClassifier.load(path), json.loads(path.with_suffix(".json").read_text())
+    calibrated = "unknown" in answers
+    X = make_golden.colored(make_golden.new_images()) if calibrated else make_golden.images()[0][40:]
+    assert model.predict(X).tolist() == answers["labels"]
+    assert_allclose(model.decision_function(X), answers["scores"], atol=1e-4)
+    if calibrated:
+        assert model.is_unknown(X, make_golden.FALSE_ALARMS).tolist() == answers["unknown"]
+        assert model.is_unknown(X[-4:], make_golden.FALSE_ALARMS).all()  # an empty image and noise
+
+
+@pytest.mark.parametrize("kind", ["", "-calibrated"])
+def test_present_format_has_golden_files(kind):
+    assert (make_golden.FOLDER / f"format{schema.FORMAT}{kind}.ddlcn").exists()
 
 
 def test_network_that_is_not_on_this_machine(tmp_path, monkeypatch):

@@ -75,15 +75,11 @@ def compute(
 ) -> Generator[str, None, None]:
     """Compute tasks on the workers; yields names in order, once their entries are seen in the work folder.
 
-    `patience` are the seconds for a first worker, and for storage to show what a worker wrote.
+    `patience` are the seconds without any worker, and for storage to show what a worker wrote.
     """
     from distributed import CancelledError, KilledWorker
 
     resume = f"finished work stays in {folder.path!r}, {RESUME}"
-    try:
-        client.wait_for_workers(1, timeout=patience)
-    except TimeoutError:
-        raise DDLCNError(f"the Dask cluster has no worker: start one; {resume}") from None
     own = uuid.uuid4().hex  # keys of other sessions are theirs: a task that they forgot would seem done
     futures, written = list[Any](), set[str]()
     try:
@@ -91,6 +87,8 @@ def compute(
             sent = [_by_name(folder, each, memo, written) for each in call]
             futures.append(client.submit(_on_worker, folder, name, function, sent, environment(), key=f"{name}-{own}"))
         for future in futures:
+            while not future.done():
+                _wait_for(client, future, patience, resume)
             name, until = future.result(), monotonic() + patience
             while name not in folder:
                 if monotonic() > until:
@@ -99,9 +97,24 @@ def compute(
                 sleep(0.2)
             yield name
     except (KilledWorker, CancelledError) as error:
-        raise DDLCNError(f"the Dask cluster lost its workers ({type(error).__name__}): {resume}") from None
+        killed = isinstance(error, KilledWorker)  # one task lost several workers, by default four
+        what = "lost its workers: give them more memory if that ran out" if killed else "lost its scheduler: start it"
+        raise DDLCNError(f"the Dask cluster {what}; {resume}") from None
     finally:
         client.cancel(futures)
+
+
+def _wait_for(client: Any, future: Any, patience: float, resume: str) -> None:
+    """Wait some seconds for a task; raises if there is no worker, or it would be awaited for ever."""
+    from distributed import wait
+
+    try:
+        wait([future], timeout=min(patience, 5.0))
+    except TimeoutError:
+        try:
+            client.wait_for_workers(1, timeout=patience)
+        except OSError:  # a timeout, or the scheduler is lost too
+            raise DDLCNError(f"the Dask cluster has no worker: start one; {resume}") from None
 
 
 def _on_worker(folder: WorkFolder, name: str, function: Function, sent: list[Any], wanted: str) -> str:
