@@ -97,8 +97,7 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
         torch, starts = import_torch(), range(0, len(images), _IMAGES_AT_ONCE)
         with torch.no_grad():
             parts = (
-                self.network_(self._tensor(self._maps(images[start : start + _IMAGES_AT_ONCE])))
-                for start in starts
+                self.network_(self._tensor(self._maps(images[start : start + _IMAGES_AT_ONCE]))) for start in starts
             )
             return torch.cat(list(track("Predicting", parts, total=len(starts)))).numpy()
 
