@@ -2,6 +2,7 @@
 
     python -m benchmarks.channels --out channels.json
     python -m benchmarks.channels --out channels.json --sets wbc1,neu_det --seeds 100-109 --methods probe-lr,probe-svm
+    python -m benchmarks.channels --out cnn.json --sets flowers17 --seeds 0-2 --methods cnn:color=True+epochs=100
 
 Per class t images train and up to 40 others test (Caltech-101: 50), drawn by the seed as in `benchmarks.baseline`.
 Test images take part in no choice: each method sees the training images of a seed only, and settings of the program
@@ -107,6 +108,8 @@ def measure(row: Row, method: str, seed: int, data: ImageSet, means: Means) -> d
     else:
         backbone = NETWORK if method == "ddlcn-backbone" else None
         model = DDLCNClassifier(backbone=backbone, random_state=seed, n_jobs=N_JOBS)
+        if method not in METHODS:
+            model = get_method(method).make(None, 0, seed, N_JOBS)
         X, X_test = take(data.images, train), take(data.images, test)
     start = perf_counter()
     model.fit(X, y)
@@ -160,11 +163,15 @@ def tables(runs: list[dict[str, Any]]) -> str:
     for run in runs:
         found.setdefault(tuple(run["task"][:3]), {})[run["task"][3]] = run
     rows = [row for row in ROWS if any(key[:2] == (row.name, row.t) for key in found)]
-    first = [_target_line(row, [found.get((row.name, row.t, method), {}) for method in METHODS]) for row in rows]
+    first = [
+        _target_line(row, [found.get((row.name, row.t, method), {}) for method in METHODS])
+        for row in rows
+        if any(key == (row.name, row.t, method) for key in found for method in METHODS)
+    ]
     second = [
         _all_line(row, method, found[row.name, row.t, method])
         for row in rows
-        for method in METHODS
+        for method in dict.fromkeys([*METHODS, *(key[2] for key in found)])
         if (row.name, row.t, method) in found
     ]
     heads = (
@@ -237,14 +244,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="file of results, to start or to continue")
     parser.add_argument("--sets", default=",".join(dict.fromkeys(row.name for row in ROWS)), help="comma-separated")
-    parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated")
+    parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; also of the laboratory")
     parser.add_argument("--seeds", type=_seeds, default=range(100, 110), help="as in 100-109")
     parser.add_argument("--table", action="store_true", help="print the tables of the file and run nothing")
     chosen = parser.parse_args()
     names, methods = chosen.sets.split(","), chosen.methods.split(",")
-    for given, known in ((names, {row.name for row in ROWS}), (methods, set(METHODS))):
-        if unknown := set(given) - known:
-            parser.error(f"{min(unknown)!r} is unknown; choose from {', '.join(sorted(known))}")
+    known = {row.name for row in ROWS}
+    if unknown := set(names) - known:
+        parser.error(f"{min(unknown)!r} is unknown; choose from {', '.join(sorted(known))}")
+    for method in set(methods) - set(METHODS):
+        get_method(method)  # raises if it is unknown
     os.environ.setdefault("DDLCN_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
     if not chosen.table:
         run_missing(chosen.out, names, methods, chosen.seeds)

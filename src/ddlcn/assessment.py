@@ -188,7 +188,8 @@ class AssessmentMixin:
             where = "in every class" if class_conditional else "in all"
             what = f"{name}={value:g} needs {needed} held-out training images {where}, and this model has {have}"
             possible = needed * (len(self.classes_) if class_conditional else 1) <= MOST_HELD_OUT
-            more = f"train on about {3 * needed} images {where}, or " if possible else ""
+            images = 3 * needed if class_conditional or not have else ceil(needed * self.n_train_ / have)
+            more = f"train on about {images} images {where}, or " if possible else ""
             least = ceil(1000 / (have + 1)) / 1000
             limit = f"at least {least:g}" if name == "false_alarms" else f"at most {1 - least:g}"
             raise DDLCNError(f"{what}: {more}{f'set it to {limit}' if have else 'leave it out'}")

@@ -134,7 +134,8 @@ def test_sort_into(run: Run, model: Path, stripes: Path, tmp_path: Path, link: s
     assert rows(ran.out)[-1]["sorted_to"] == ""
     before = sorted((tmp_path / "out").rglob("*"))
     assert len(before) == 3 + 18
-    run(*typed)
+    assert "18 images into" in (again := run(*typed)).err
+    assert "(18 of them were there already)" in again.err
     assert sorted((tmp_path / "out").rglob("*")) == before  # nothing twice
 
 

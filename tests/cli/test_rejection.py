@@ -74,6 +74,12 @@ def test_coverage(run: Run, model: Path, new: Path, conditional: bool) -> None:
     assert wide.splitlines()[0].split() == ["path", "label", "probability", "labels"]
 
 
+def test_default_false_alarms_of_few_images(run: Run, model: Path, new: Path) -> None:
+    done = run("predict", model, new, "--reject")
+    assert "About 7.7% false alarms: the model has 12 held-out training images, and 5% needs 19" in done.err
+    assert done.out == run("predict", model, new, "--reject --false-alarms 0.07693").out
+
+
 def test_sort_into(run: Run, model: Path, new: Path, tmp_path: Path) -> None:
     into = ("--sort-into", tmp_path / "sorted", "--unknown-label", "not_known")
     found = rows(run("predict", model, new, REJECT, *into).out)
@@ -84,7 +90,10 @@ def test_sort_into(run: Run, model: Path, new: Path, tmp_path: Path) -> None:
 
 def test_errors_before_images_are_read(run: Run, model: Path) -> None:
     for options, line in (
-        ("--reject", "false_alarms=0.05 needs 19 held-out training images in all, and this model has 12: train on"),
+        (
+            "--reject --false-alarms 0.05",
+            "false_alarms=0.05 needs 19 held-out training images in all, and this model has 12: train on",
+        ),
         ("--coverage 0.99", "coverage=0.99 needs 99 held-out training images in all"),
         ("--coverage 0.9 --class-conditional", "coverage=0.9 needs 9 held-out training images in every class"),
         ("--false-alarms 0.1", "--false-alarms is about --reject; add --reject"),

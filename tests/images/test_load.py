@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, features
 
 from ddlcn.errors import DDLCNError, ImageError
-from ddlcn.images import decode, find_images, load_images, read_grey
+from ddlcn.images import check_image, decode, find_images, load_images, read_grey
 from ddlcn.images.readers import HEIC, READERS
 
 BYTES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
@@ -45,7 +45,7 @@ def pets(tmp_path):
     (root / ".git").mkdir()
     for name in ("README.txt", "cats/.hidden.png", "cats/x.pgm.bad", "dogs/x.info", "dogs/notes"):
         (root / name).touch()
-    draw(root / "stray.png", root / "cats" / "p_Ambient.pgm")
+    draw(root / "cats" / "p_Ambient.pgm")
     return root
 
 
@@ -61,7 +61,15 @@ def test_folder(pets):
     assert found.paths == found.images == [str(pets / name) for name in names]
     assert found.target.tolist() == [0, 0, 1, 1, 1]
     assert found.labels.tolist() == ["cats"] * 2 + ["dogs"] * 3
-    assert (len(found), found.skipped, found.passed_over) == (5, [], 8)
+    assert (len(found), found.skipped, found.passed_over) == (5, [], 7)
+
+
+def test_images_in_no_class_folder(pets):
+    draw(pets / "stray.png")
+    found = load_images(pets)
+    assert (len(found), found.passed_over) == (5, 7)
+    assert found.skipped == [(str(pets / "stray.png"), "is in no class folder; move it into one")]
+    refused(r"stray.png' is in no class folder", pets, strict=True)
 
 
 def test_a_class_of_links_alone_is_told_why_it_is_empty(tmp_path):
@@ -92,9 +100,7 @@ def test_all_problems_together(tmp_path):
     (tmp_path / "z").mkdir()
     few = r"class 'a' has 1 usable image\(s\), class 'b' .*class 'e' .*and 2 more, 2 needed"
     refused(few + r" \(3 skipped, first '.*z': it has no images.*remove the classes", tmp_path, min_per_class=2)
-    broken = (
-        r"x.png' is no image .*y.png' is empty.*\(strict: 2 of 11 images are broken\); also, class folder '.*z' has"
-    )
+    broken = r"strict: 2 of 11 images are broken: '.*x.png' is no image .*; also, '.*y.png' is empty.*; also, '.*z' has"
     refused(broken + r".*; also, " + few + "; add images", tmp_path, min_per_class=2, strict=True)
 
 
@@ -112,11 +118,12 @@ def test_photos_that_cannot_be_read(pets):
     assert [Path(path).name for path, _ in found.skipped] == ["a.heic", "b.NEF"]
     assert "pip install 'ddlcn[heic]'" in found.skipped[0][1]
     assert "save it as JPEG" in found.skipped[1][1]
-    refused(r"a.heic' is no image .*strict: 2 of 7", pets, strict=True)
+    refused(r"strict: 2 of 7 images are broken: '.*a.heic' is no image", pets, strict=True)
     (pets / "dogs" / "c.NEF").write_bytes(b"")
-    refused(r"b.NEF' \(and 1 more\) is a raw file .* TIFF, '.*a.heic' is no image", pets, strict=True)
+    refused(r"b.NEF' \(and 1 more\) is a raw file .* TIFF; also, '.*a.heic' is no image", pets, strict=True)
+    assert "is a raw file" in check_image(pets / "dogs" / "b.NEF")
     (pets / "dogs" / "c.NEF").unlink()
-    assert len(find_images([pets])[0]) == 8
+    assert len(find_images([pets])[0]) == 7
 
 
 @pytest.mark.parametrize(("name", "reader"), [("a.avif", "avif"), ("a.jp2", "jpg_2000"), ("a.j2k", "jpg_2000")])
@@ -164,7 +171,7 @@ def test_broken_images_are_skipped_or_refused(pets):
     assert [Path(path).name for path, _ in found.skipped] == ["bomb.pgm", "bad.png"]
     assert "decompression bomb" in found.skipped[0][1]
     assert len(found) == len(found.paths) == 5
-    with pytest.raises(ImageError, match=r"bomb.pgm' has .*2 of 7"):
+    with pytest.raises(ImageError, match=r"2 of 7 .*bomb.pgm' has "):
         load_images(pets, strict=True)
 
 
@@ -367,7 +374,7 @@ def test_links_stay_inside_and_devices_do_not_block(pets, tmp_path):
         os.mkfifo(pipe)
     found = load_images(pets)
     assert found.target_names.tolist() == ["cats", "dogs"]
-    assert (len(found), found.passed_over) == (6, 16)
+    assert (len(found), found.passed_over) == (6, 15)
     for name in ("pipe.csv", "pipe.npz", "train-images-idx3-ubyte"):
         os.mkfifo(tmp_path / name)
         refused("no regular file", tmp_path / name)

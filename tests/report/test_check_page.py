@@ -74,6 +74,7 @@ def test_nothing_found(tmp_path: Path) -> None:
     assert "0 of 8 images in 2 classes" in " ".join(parsed.text.split())
     assert "Likely mislabelled: not checked" in parsed.text
     assert "at least two classes need two different images each" in parsed.text
+    assert "Not found: duplicates, blank images" in parsed.text
     assert not parsed.all("img")
 
 

@@ -9,13 +9,41 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.errors import DDLCNError
 from ddlcn.execution.progress import Listener, note_compilation
 
+
+class _PlainHelp:
+    """For commands whose help pages show names and no types of Python: MODEL, not {MODEL} <path>."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for each in params:
+            if each.param_type_name == "argument":
+                each.display_type_rich = lambda ctx: None
+            elif each.is_flag:
+                each.metavar = ""
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.replace("{", "").replace("}", "") for piece in pieces]
+
+
+class _Command(_PlainHelp, TyperCommand):
+    pass
+
+
+class _Group(_PlainHelp, TyperGroup):
+    pass
+
+
 app = typer.Typer(
+    cls=_Group,
     help="Image recognition with little data and no GPU: folders of images in, a small model file out.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -26,7 +54,7 @@ app = typer.Typer(
 def command(*examples: str, name: str | None = None) -> Callable[[Any], Any]:
     """Register a command; its help page ends with examples of its use."""
     heading = "Example:" if len(examples) == 1 else "Examples:"
-    return app.command(name, epilog="\n".join([heading, *examples]))
+    return app.command(name, cls=_Command, epilog="\n".join([heading, *examples]))
 
 
 def _version(wanted: bool) -> None:
@@ -39,7 +67,7 @@ def _version(wanted: bool) -> None:
 def start(
     context: typer.Context,
     version: Annotated[
-        bool, options.flag("--version", "-V", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

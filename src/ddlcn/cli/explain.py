@@ -25,7 +25,10 @@ def explain(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Picture to write; for several images, a folder that gets NAME-evidence.png of each."
+            "--output",
+            "-o",
+            metavar="FILE|DIR",
+            help="Picture to write; for several images, a folder that gets NAME-evidence.png of each.",
         ),
     ],
     label: Annotated[

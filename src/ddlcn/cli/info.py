@@ -28,7 +28,9 @@ def info(model: Annotated[Path, options.MODEL], as_json: Annotated[bool, options
     lines = [("model", f"{facts['model']}, {decimal(facts['bytes'])}, format {facts['format']}")]
     for name, texts in card(facts).items():
         lines += zip([name, *[""] * len(texts)], texts, strict=False)
-    lines += [*settings(facts).items(), ("features", f"{facts['n_features']:,}")]
+    known = (".weight", ".atoms")  # as said of the channels above
+    parts = [(name, text) for name, text in settings(facts).items() if not name.endswith(known)]
+    lines += [("", ""), *parts, ("features", f"{facts['n_features']:,}")]
     for name, text in lines:
         table.add_row(name, printable(text))
     return console().print(table, soft_wrap=False)

@@ -19,9 +19,6 @@ Augmentation = StrEnum("Augmentation", ["none", "affine", "flip", "elastic", "au
 ClassWeight = StrEnum("ClassWeight", ["none", "balanced"])
 
 
-flag = partial(typer.Option, metavar="")  # an option without a value
-
-
 def _kind(metavar: str, parse: Callable[[str], Any], give: str) -> Callable[..., Any]:
     """Return a function that makes options of one kind: its name in the help, its parser, and what to give instead."""
 
@@ -126,18 +123,18 @@ def _work_of_training(address: str) -> str:
 
 DATA = typer.Argument(metavar="DATA", help="A folder per class, a .csv file of path,label, IDX files or an .npz file.")
 MODEL = typer.Argument(metavar="MODEL", help="A model file of ddlcn train.")
-OUTPUT = typer.Option("--output", "-o", callback=writable, help="File to write.")
+OUTPUT = typer.Option("--output", "-o", callback=writable, metavar="FILE", help="File to write.")
 REPORT = typer.Option("--report", callback=folder, metavar="DIR", help="Folder for an HTML report about the test.")
 FINDINGS = typer.Option("--output", "-o", callback=writable, metavar="FILE.csv", help="CSV file, one row per image.")
 FINDINGS_REPORT = typer.Option(
     "--report", callback=folder, metavar="DIR", help="Folder for an HTML page with pictures."
 )
 TRAIN_DATA = typer.Option(metavar="DATA", help="Training images, for duplicates and nearest patches in the report.")
-LEARNING_CURVE = flag("--learning-curve", help="Add a learning curve to the report.")
+LEARNING_CURVE = typer.Option("--learning-curve", help="Add a learning curve to the report.")
 FOLDS = typer.Option(min=2, metavar="K", help="Test each of K parts of the images by a model trained on the others.")
-STRICT = flag("--strict", help="Stop at a broken image instead of skipping it.")
-JSON = flag("--json", help="Print one JSON object instead.")
-SAFE_CSV = flag("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
+STRICT = typer.Option("--strict", help="Stop at a broken image instead of skipping it.")
+JSON = typer.Option("--json", help="Print one JSON object instead.")
+SAFE_CSV = typer.Option("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
 PART = typer.Option(help="Which part of IDX files or an .npz file that has two.")
 TRAIN_PER_CLASS = _COUNT_OR_FRACTION(
     "--train-per-class",
@@ -150,10 +147,10 @@ TRAIN_PER_CLASS = _COUNT_OR_FRACTION(
 
 _UNKNOWN: dict[str, Any] = {"rich_help_panel": "Unknown images"}
 
-REJECT = flag("--reject", help="Give images unlike the training images the label unknown.", **_UNKNOWN)
+REJECT = typer.Option("--reject", help="Give images unlike the training images the label unknown.", **_UNKNOWN)
 FALSE_ALARMS = _SHARE(
     help="Share of images of known classes that may be rejected as unlike the training images.",
-    show_default="0.05",
+    show_default="0.05, or what the model allows up to 0.1",
     **_UNKNOWN,
 )
 MIN_PROBABILITY = _SHARE(help="Give images whose best class is less probable the label unknown.", **_UNKNOWN)
@@ -165,7 +162,7 @@ COVERAGE = _SHARE(
     help="Add a column of all labels that an image may have: the true one is among them in this share of images.",
     **_UNKNOWN,
 )
-CLASS_CONDITIONAL = flag(
+CLASS_CONDITIONAL = typer.Option(
     "--class-conditional", help="Reach --coverage for each class, not only on average.", **_UNKNOWN
 )
 
@@ -195,7 +192,7 @@ SCHEDULER = typer.Option(
 )
 SEED = _kind("N", _seed, "a whole number from 0 to 4294967295")(help="The same seed gives the same result.", **_WORK)
 JOBS = typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads.", show_default="all cores", **_WORK)
-QUIET = flag("--quiet", "-q", help="Show no progress.", **_WORK)
+QUIET = typer.Option("--quiet", "-q", help="Show no progress.", **_WORK)
 
 # --------------------------------------------------------------------------------------------------- model
 

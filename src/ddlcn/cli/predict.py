@@ -19,7 +19,7 @@ from rich.text import Text
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import command, load_model
-from ddlcn.cli.rejection import RejectionOptions, Row
+from ddlcn.cli.rejection import RejectionOptions, Row, default_false_alarms
 from ddlcn.cli.sorting import Sorter
 from ddlcn.cli.terminal import console, disarmed, printable
 from ddlcn.errors import DDLCNError, ImageError, listed
@@ -54,7 +54,7 @@ def predict(
     safe_csv: Annotated[bool, options.SAFE_CSV] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Give the K most likely labels.")] = 1,
     every: Annotated[
-        bool, options.flag("--probabilities", help="Give the probability of every class: a column P(label) each.")
+        bool, typer.Option("--probabilities", help="Give the probability of every class: a column P(label) each.")
     ] = False,
     sort_into: Annotated[
         Path | None,
@@ -64,7 +64,7 @@ def predict(
             help="Copy each image into the folder of its predicted label in DIR. Nothing is overwritten.",
         ),
     ] = None,
-    link: Annotated[bool, options.flag("--link", help="With --sort-into, make symbolic links instead.")] = False,
+    link: Annotated[bool, typer.Option("--link", help="With --sort-into, make symbolic links instead.")] = False,
     reject: Annotated[bool, options.REJECT] = False,
     false_alarms: Annotated[Any, options.FALSE_ALARMS] = None,
     min_probability: Annotated[Any, options.MIN_PROBABILITY] = None,
@@ -83,6 +83,8 @@ def predict(
     if link and not sort_into:
         raise DDLCNError("--link is about --sort-into; name its folder with --sort-into DIR")
     classifier = load_model(model, jobs or -1, quiet)
+    if reject and false_alarms is None:
+        false_alarms = default_false_alarms(classifier)
     rejection = RejectionOptions(
         classifier, unknown_label, reject, false_alarms, min_probability, coverage, class_conditional
     )
@@ -107,7 +109,8 @@ def predict(
     if sorter:
         shown = listed((f"{printable(name)} {n}" for name, n in sorted(sorter.counts.items())), 12)
         what = "Linked" if link else "Copied"
-        note = f"{what} {sorter.counts.total():,} images into {printable(sort_into)}: {shown}"
+        there = f" ({sorter.n_there:,} of them were there already)" if sorter.n_there else ""
+        note = f"{what} {sorter.counts.total():,} images into {printable(sort_into)}{there}: {shown}"
         console(stderr=True).print(note)
     if len(broken) == len(paths):
         raise DDLCNError(f"no image could be read; {broken[0]['path']!r} {broken[0]['error']}")

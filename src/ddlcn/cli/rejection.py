@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ddlcn.cli.terminal import console
+from ddlcn.description import describe
 from ddlcn.errors import DDLCNError
 
 if TYPE_CHECKING:
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     import ddlcn
 
 FALSE_ALARMS = 0.05
+_MOST_FALSE_ALARMS = 0.1  # that are used without being asked for
 Row = dict[str, Any]
 
 
@@ -28,7 +31,7 @@ class RejectionOptions:
     reject : bool
         Reject images unlike the training images.
     false_alarms : float or None
-        Share of known images that may be rejected for that.
+        Share of known images that may be rejected for that, given if and only if `reject` is.
     min_probability : float or None
         Reject images whose best class is less probable.
     coverage : float or None
@@ -53,7 +56,7 @@ class RejectionOptions:
         if self.rejects and self.label in map(str, self.model.classes_):
             raise DDLCNError(f"{self.label!r} is a class of this model; name another label with --unknown-label")
         self.model.check_calibration(
-            false_alarms=self._false_alarms if self.reject else None,
+            false_alarms=self.false_alarms,
             coverage=self.coverage,
             class_conditional=self.class_conditional,
         )
@@ -72,7 +75,7 @@ class RejectionOptions:
         """Yield for each image its probabilities and these columns; also `label`, if it is rejected."""
         found = self.model.assess(paths, self.class_conditional)
         nothing = [None] * len(paths)
-        unlike = found.unknown_reasons(self._false_alarms) if self.reject else nothing
+        unlike = nothing if self.false_alarms is None else found.unknown_reasons(self.false_alarms)
         sets = nothing if self.coverage is None else found.sets(self.coverage)
         for probabilities, reason, inside in zip(found.probabilities, unlike, sets, strict=True):
             row: Row = dict.fromkeys(self.columns)
@@ -85,6 +88,13 @@ class RejectionOptions:
                 row["labels"] = self.model.classes_[order[inside[order]]].tolist()
             yield probabilities, row
 
-    @property
-    def _false_alarms(self) -> float:
-        return FALSE_ALARMS if self.false_alarms is None else self.false_alarms
+
+def default_false_alarms(model: "ddlcn.DDLCNClassifier") -> float:
+    """Return 5 %; or, with a note, the least share that the model allows if this is a little more."""
+    found = describe(model)["conformal"]
+    if not found or not FALSE_ALARMS < found["min_false_alarms"] <= _MOST_FALSE_ALARMS:
+        return FALSE_ALARMS
+    least, needed = found["min_false_alarms"], round(1 / FALSE_ALARMS) - 1
+    why = f"the model has {found['n_images']} held-out training images, and {FALSE_ALARMS:.0%} needs {needed}"
+    console(stderr=True).print(f"About {least:.1%} false alarms: {why}")
+    return least

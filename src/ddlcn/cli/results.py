@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ddlcn.evaluation import Evaluation
 
 _CLASSES_SHOWN = 20
-_SKIPPED_SHOWN = 3
+_SKIPPED_SHOWN = 6
 _PAIRS_SHOWN = 5
 
 

@@ -58,10 +58,13 @@ class Sorter:
     ----------
     counts : Counter
         Images by the name of their folder.
+    n_there : int
+        How many of them were there already.
     """
 
     def __init__(self, folder: Path, labels: Iterable[Any], link: bool, given: Iterable[str]) -> None:
         self.folder, self._names, self._link, self.counts = folder, safe_names(labels), link, Counter[str]()
+        self.n_there = 0
         for place in map(Path, given):
             if place.is_dir() and folder.resolve().is_relative_to(place.resolve()):
                 where = f"--sort-into {str(folder)!r} is in {str(place)!r}, whose images are sorted"
@@ -74,7 +77,9 @@ class Sorter:
         stem, suffix = Path(image).stem, Path(image).suffix
         for n in count(1):
             target = home / (f"{stem}{suffix}" if n == 1 else f"{_shortened(stem)} ({n}){suffix}")
-            if self._same(image, target) or self._make(image, target):
+            there = self._same(image, target)
+            if there or self._make(image, target):
+                self.n_there += there
                 self.counts[self._names[label]] += 1
                 return str(target)
         raise AssertionError("unreachable")

@@ -10,6 +10,7 @@ import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import check_report, command, load_data, load_model, typed
 from ddlcn.cli.channels import build_model
+from ddlcn.cli.rejection import FALSE_ALARMS, default_false_alarms
 from ddlcn.cli.results import show, summary
 from ddlcn.cli.work import work_folder
 from ddlcn.errors import DDLCNError
@@ -152,7 +153,7 @@ def evaluate(
     train_data: Annotated[Path | None, options.TRAIN_DATA] = None,
     part: Annotated[options.Part, options.PART] = options.Part.test,
     unknown_label: Annotated[str, options.UNKNOWN_TESTED] = "unknown",
-    false_alarms: Annotated[Any, options.FALSE_ALARMS] = "0.05",
+    false_alarms: Annotated[Any, options.FALSE_ALARMS] = None,
     jobs: Annotated[int | None, options.JOBS] = None,
     quiet: Annotated[bool, options.QUIET] = False,
     strict: Annotated[bool, options.STRICT] = False,
@@ -168,7 +169,8 @@ def evaluate(
         load = partial(_load, strict=strict, n_jobs=n_jobs, watch=watch, tell=tell, min_classes=1)
         found, known = load(data, part), load(train_data, options.Part.train) if train_data else None
         found, unknown = _without_unknown(classifier, found, unknown_label)
-        tested = _test(classifier, found, report, tell, watch, known, unknown=unknown, false_alarms=false_alarms)
+        share = false_alarms or (default_false_alarms(classifier) if len(unknown) else FALSE_ALARMS)
+        tested = _test(classifier, found, report, tell, watch, known, unknown=unknown, false_alarms=share)
     show(summary(classifier, found, tested, perf_counter() - start, watch, report=report), as_json)
 
 

@@ -29,6 +29,7 @@ from ddlcn.images.readers import HEIC, KINDS, READERS
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
 CHANNELS = (1, 3, 4)  # how many an image may have
+RAW = (".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf", ".rw2", ".pef", ".srw")  # of cameras; never read
 BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
 WHITE = {"b1": 1, "u1": 255, "u2": 65535}  # by dtype, whatever its byte order
 
@@ -196,6 +197,8 @@ def open_image(path: str | os.PathLike[str]) -> BufferedReader:
         raise ImageError("is a folder; name the images inside it")
     if not os.path.isfile(path):  # a pipe or device could block for ever
         raise ImageError("is no regular file; replace it" if os.path.exists(path) else "does not exist; check the path")
+    if os.fspath(path).lower().endswith(RAW):  # many are TIFF files whose only readable image is a thumbnail
+        raise ImageError("is a raw file of a camera, which can't be read; save it as JPEG, PNG or TIFF")
     try:
         if not os.path.getsize(path):  # as of what the kernel makes up, such as /proc/kmsg, which may block too
             raise ImageError(f"is empty; {KINDS}")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TextIO
 
 from ddlcn.errors import DDLCNError, listed
+from ddlcn.images.decode import RAW
 from ddlcn.images.imageset import ImageSet
 
 SUFFIXES = (
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pfm", ".avif", ".jp2", ".j2k", ".jpx", ".heic", ".heif", ".hif", ".jxl"),
 )
-RAW = (".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf", ".rw2", ".pef", ".srw")  # of cameras; never read
 # Extended Yale B ships a picture of each person without flash, which is for calibration and no data.
 NO_DATA = "_Ambient.pgm"
 MACOS = "__MACOSX"  # the folder of metadata in archives that macOS makes
@@ -48,12 +48,14 @@ def read_folder(root: Path) -> ImageSet:
         raise DDLCNError(f"{str(root)!r} has no folder per class; sort the images into one for each class")
     found = list(_walk(root, _real(root)))
     images = [file for file in found if file and file.parent != root]
+    stray = [(str(file), "is in no class folder; move it into one") for file in found if file and file.parent == root]
     labels = [file.relative_to(root).parts[0] for file in images]
     empty = [(str(root / name), _why_empty(root / name, root)) for name in sorted(classes - set(labels))]
     if not images:
         folder, why = empty[0]
         raise DDLCNError(f"class folder {folder!r} {why}")
-    return replace(ImageSet.of(images, labels, str(root), len(found) - len(images)), skipped=empty)
+    passed_over = len(found) - len(images) - len(stray)
+    return replace(ImageSet.of(images, labels, str(root), passed_over), skipped=empty + stray)
 
 
 def _why_empty(folder: Path, root: Path) -> str:

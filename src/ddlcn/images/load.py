@@ -12,11 +12,10 @@ from joblib import Parallel, delayed
 from ddlcn.errors import DDLCNError, ImageError, grouped, listed
 from ddlcn.images.arrays import IDX_NAME, idx_in, read_idx, read_npz
 from ddlcn.images.decode import NOT_FINITE, check_image
-from ddlcn.images.files import RAW, read_folder, read_manifest
+from ddlcn.images.files import read_folder, read_manifest
 from ddlcn.images.imageset import ImageSet
 
 Progress = Callable[[int, int], object]
-RAW_FILE = "is a raw file of a camera, which can't be read; save it as JPEG, PNG or TIFF"
 SHOWN = 5  # problems of a kind in an error message
 AT_ONCE = 32  # files per task: one alone takes less time than to start a task
 
@@ -47,7 +46,7 @@ def load_images(
         A collection without parts serves as either.
         ``source`` of the result names the file that was taken.
     strict : bool
-        Raise on a broken image, or a folder without images, rather than skip it.
+        Raise on a broken image, an image in no class folder, or a folder without images, rather than skip it.
     min_per_class, min_classes : int
         What must be left once broken images are skipped.
     n_jobs : int or None
@@ -58,7 +57,7 @@ def load_images(
     Returns
     -------
     ImageSet
-        Broken images and folders without images are in `skipped`.
+        Broken images, images in no class folder and folders without images are in `skipped`.
 
     Raises
     ------
@@ -82,16 +81,16 @@ def load_images(
     reasons = _check(found, n_jobs, progress)
     names = found.paths or [f"{found.source}[{row}]" for row in range(len(found))]
     broken = [(name, reason) for name, reason in zip(names, reasons, strict=True) if reason]
-    empty, n_images = found.skipped, len(found)
+    misplaced, n_images = found.skipped, len(found)
     if broken:
         good = np.flatnonzero([reason is None for reason in reasons])
         found = replace(found.take(good), skipped=found.skipped + broken)
     problems = _problems_of_classes(found, min_per_class, min_classes, [] if strict else found.skipped[:1])
-    if strict and empty:
-        problems.insert(0, listed(grouped((f"class folder {name!r}", why) for name, why in empty), SHOWN))
-    if strict and broken:
-        shown = listed(grouped((repr(name), why) for name, why in broken), SHOWN)
-        problems.insert(0, f"{shown} (strict: {len(broken)} of {n_images} images are broken)")
+    if strict and found.skipped:
+        lines = grouped((repr(name), why) for name, why in [*broken, *misplaced])
+        more = [f"{len(lines) - SHOWN:,} more reasons"] if len(lines) > SHOWN else []
+        count = f"strict: {len(broken)} of {n_images} images are broken: " if broken else ""
+        problems[:0] = [count + lines[0], *lines[1:SHOWN], *more]
     if problems:
         raise (ImageError if strict and broken else DDLCNError)("; also, ".join(problems))
     return found
@@ -124,15 +123,11 @@ def _check(found: ImageSet, n_jobs: int | None, progress: Progress | None) -> li
         return [None if each.all() else NOT_FINITE for each in finite]
     reasons: list[str | None] = []
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator", batch_size=AT_ONCE)
-    for reason in parallel(delayed(_check_file)(path) for path in found.paths):
+    for reason in parallel(delayed(check_image)(path) for path in found.paths):
         reasons.append(reason)
         if progress:
             progress(len(reasons), len(found))
     return reasons
-
-
-def _check_file(path: str) -> str | None:
-    return RAW_FILE if path.lower().endswith(RAW) else check_image(path)
 
 
 def _problems_of_classes(

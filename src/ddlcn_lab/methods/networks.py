@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from PIL import Image
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ddlcn.errors import DDLCNError
 from ddlcn.execution.progress import track
+from ddlcn.images import read_colour
 from ddlcn_lab.methods.inputs import Pixels
 
 _IMAGES_AT_ONCE = 64
@@ -36,6 +38,8 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
     longest_side : int, optional
         Shrink images so that no side exceeds this.
     random_state : int
+    color : bool
+        Red, green and blue instead of grey.
 
     Attributes
     ----------
@@ -50,11 +54,13 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
         learning_rate: float = 1e-3,
         longest_side: int | None = 48,
         random_state: int = 0,
+        color: bool = False,
     ) -> None:
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.longest_side = longest_side
         self.random_state = random_state
+        self.color = color
 
     def fit(self, images: Any, y: ArrayLike) -> SmallCNN:
         """Train on images with labels `y`."""
@@ -63,13 +69,13 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
         self.pixels_ = Pixels(self.longest_side).fit(images)
         if min(self.pixels_.shape_) < 8:
             raise DDLCNError(f"images of {self.pixels_.shape_} pixels are too small: give at least 8 per side")
-        x, target = self.pixels_.images(images), torch.from_numpy(targets)
+        x, target = self._maps(images), torch.from_numpy(targets)
         self.mean_, self.spread_ = float(x.mean()), max(float(x.std()), 1e-6)
         x = self._tensor(x)
         self._prepare(x)
         with torch.random.fork_rng(devices=[]):  # leaves the caller's random state unchanged
             torch.manual_seed(self.random_state)
-            self.network_ = _small(torch.nn, self.pixels_.shape_, len(self.classes_))
+            self.network_ = _small(torch.nn, x.shape[1:], len(self.classes_))
             optimizer = torch.optim.Adam(self.network_.parameters(), self.learning_rate)
             path = []
             for _ in track("Training", range(self.epochs), total=self.epochs):
@@ -91,8 +97,7 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
         torch, starts = import_torch(), range(0, len(images), _IMAGES_AT_ONCE)
         with torch.no_grad():
             parts = (
-                self.network_(self._tensor(self.pixels_.images(images[start : start + _IMAGES_AT_ONCE])))
-                for start in starts
+                self.network_(self._tensor(self._maps(images[start : start + _IMAGES_AT_ONCE]))) for start in starts
             )
             return torch.cat(list(track("Predicting", parts, total=len(starts)))).numpy()
 
@@ -107,8 +112,17 @@ class SmallCNN(ClassifierMixin, BaseEstimator):
         """Of some rows of the training images."""
         return import_torch().nn.functional.cross_entropy(self.network_(x[rows]), target[rows])
 
-    def _tensor(self, pixels: np.ndarray) -> Any:
-        return import_torch().from_numpy((pixels[:, None] - self.mean_) / self.spread_)
+    def _maps(self, images: Any) -> np.ndarray:
+        """Images of one size (n, 1 or 3, height, width)."""
+        if not self.color:
+            return self.pixels_.images(images)[:, None]
+        size, values = self.pixels_.shape_[::-1], self.pixels_.value_range_
+        colours = (Image.fromarray(read_colour(image, value_range=values)) for image in images)
+        resized = [np.asarray(each.resize(size, Image.Resampling.BICUBIC), np.float32) for each in colours]
+        return np.stack(resized).transpose(0, 3, 1, 2) / 255
+
+    def _tensor(self, maps: np.ndarray) -> Any:
+        return import_torch().from_numpy((maps - self.mean_) / self.spread_)
 
 
 class FrozenFeatures(TransformerMixin, BaseEstimator):
@@ -155,11 +169,11 @@ class FrozenFeatures(TransformerMixin, BaseEstimator):
         return torch.cat(rows).numpy()
 
 
-def _small(nn: Any, shape: tuple[int, int], n_classes: int) -> Any:
+def _small(nn: Any, shape: tuple[int, ...], n_classes: int) -> Any:
     layers: list[Any] = []
-    for before, after in ((1, 32), (32, 64), (64, 128)):
+    for before, after in ((shape[0], 32), (32, 64), (64, 128)):
         layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
-    size = 128 * (shape[0] // 8) * (shape[1] // 8)
+    size = 128 * (shape[1] // 8) * (shape[2] // 8)
     return nn.Sequential(
         *layers, nn.Flatten(), nn.Linear(size, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, n_classes)
     )

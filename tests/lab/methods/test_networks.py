@@ -62,6 +62,16 @@ def test_small_network_by_definition(pictures, torch):
     np.testing.assert_allclose(model.decision_function(images[:1])[0], expected, atol=1e-3)
 
 
+def test_small_network_in_color(torch):
+    rng = np.random.default_rng(0)
+    images = rng.uniform(0, 0.1, (20, 16, 16, 3))
+    labels = np.arange(20) % 2
+    images[np.arange(20), :, :, 2 * labels] += 0.9  # red or blue
+    model = SmallCNN(epochs=10, color=True).fit(images[:10], labels[:10])
+    assert model.network_[0].weight.shape[1] == 3
+    assert (model.predict(images[10:]) == labels[10:]).all()
+
+
 def test_global_random_state(pictures, torch):
     torch.manual_seed(5)
     expected = torch.rand(1)
