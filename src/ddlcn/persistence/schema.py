@@ -99,7 +99,7 @@ def _calibration(tensors: Mapping[str, Tensor], channels: list[Channel]) -> dict
     shape, mean = tensors["calibration.own"].shape, tensors.get("calibration.mean", Tensor("F32", ())).shape
     expect(len(shape) == 1 and 1 <= shape[0] <= MOST_CALIBRATION, "calibration has an invalid shape")
     n_facts = len(channels) + 1, sum(map(sees_whole_image, channels)), sum(map(sees_color, channels))
-    expect(mean in {(sum(n_facts[:n]),) for n in (1, 2, 3)}, "calibration has an invalid number of facts")
+    expect(mean in {(sum(n_facts[:n]),) for n in (1, 2, 3)}, "calibration.mean has an invalid shape")
     overall = "expected" if "calibration.expected" in tensors else "largest"  # as in the first files
     shapes = {"own": shape, overall: shape, "mean": mean, "deviation": mean, "whitening": mean * 2, "usual": (1,)}
     found = {f"calibration.{name}": {Tensor("F32", each)} for name, each in shapes.items()}
