@@ -1,5 +1,8 @@
 """Conformal prediction: coverage by simulation, p-values by counting, errors that say what is needed."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -86,6 +89,19 @@ def test_false_alarms(n):
     assert 0.03 <= np.mean(shares) <= (0.08 if n < 100 else 0.065)
 
 
+def test_novelty_by_counting():
+    """Between the novelties that two neighbours among the held-out images bound, and in the order of entropies."""
+    logs, y, facts = drawn(30)
+    held_out, (new, _, usual) = Conformal.from_held_out(logs, y, facts), drawn(200)
+    usual[:] = facts.mean(axis=0)
+    known, entropies = (-(np.exp(each) * each).sum(axis=1) for each in (logs, new))
+    found = held_out.novelty(held_out.conformity(new, usual))
+    below = np.array([sum(known > entropy) for entropy in entropies])
+    assert (found >= 1 - (1 + below) / 31 - 1e-6).all()
+    assert (found <= 1 - below / 31 + 1e-6).all()
+    assert_array_equal(np.argsort(found), np.argsort(entropies))
+
+
 def test_novelty_of_strange_images():
     """No likely class, a channel that is silent or too active, other scores; and why, in words."""
     held_out = Conformal.from_held_out(*drawn(100, hard=0.2))
@@ -96,7 +112,7 @@ def test_novelty_of_strange_images():
     found = held_out.novelty(conformity)
     assert found[0] < 0.95
     assert (found[1:] >= 0.95).all()
-    assert_allclose(found[2:], 1 - 1 / 101)
+    assert (found[2:] > 1 - 1 / 101).all()
     assert not (held_out.p_values(conformity)[1:] > 0.05).any()
     assert held_out.reasons(facts, CHANNELS)[1:] == [
         "no class is likely enough",
@@ -135,6 +151,28 @@ def test_facts_about_images(model):
     assert found.shape[1] == 4  # a grid has no cell for the whole image
 
 
+def test_grey_image_among_colour_images():
+    """The last fact is the log share of coloured atoms in the maxima over the whole image."""
+    images, labels = small_digits(12)
+    ink = np.array([255, 40, 90]) * RNG.uniform(0.6, 1, (len(images), 1, 1, 3)) / 16
+    colored = (images[..., None] * ink).astype(np.uint8)
+    model = quick_model(channels=[*CHANNELS]).fit(colored, labels)
+    color = model.encoder_["color"]
+    grey = np.repeat(colored[:4].mean(axis=3, keepdims=True), 3, axis=3).astype(np.uint8)
+    every = np.concatenate([colored[:4], grey])
+    rows = model.transform(every)
+    facts = image_facts(model.encoder_, rows, model.svm_.scores(rows))
+    start, n = model.encoder_.slices[1].start, len(color.dictionaries[0])
+    maxima = np.abs(rows.toarray()[:, start : start + n])
+    chroma = np.square(color.dictionaries[0]).reshape(n, 2, 16, 3)[:, 0, :, :2].sum(axis=(1, 2))
+    share = maxima[:, chroma > 0.5].sum(axis=1) / maxima.sum(axis=1)
+    assert_allclose(facts[:, -1], np.log(np.maximum(share, 1e-3)), rtol=1e-3)
+    assert facts[4:, -1].max() < facts[:4, -1].min()
+    strange = facts[:1].copy()
+    strange[0, -1] = -50
+    assert model.calibration_.reasons(strange, model.encoder_.channels) == ["it has less colour than they usually have"]
+
+
 def test_repetition_is_a_reason():
     logs, y, facts = drawn(100)
     every = np.column_stack([facts, RNG.normal(size=(100, 2))])
@@ -147,10 +185,22 @@ def test_repetition_is_a_reason():
 
 
 def test_calibration_with_fewer_facts():
-    """The first model files know nothing of repetition: the first facts count, the others are ignored."""
+    """The first model files know nothing of repetition and colour: the first facts count, the others are ignored."""
     logs, y, facts = drawn(50)
     held_out = Conformal.from_held_out(logs, y, facts)
     assert_array_equal(held_out.distances(np.column_stack([facts, facts])), held_out.distances(facts))
+
+
+def test_calibration_by_largest_conformity(model, tmp_path):
+    """The first model files have the largest conformity of each image in place of the expected one."""
+    old, images = copy(model), new_digits()
+    old.calibration_ = replace(model.calibration_, expected=None, largest=model.calibration_.own)
+    old.save(tmp_path / "model.ddlcn")
+    loaded = DDLCNClassifier.load(tmp_path / "model.ddlcn")
+    assert_array_equal(loaded.novelty(images), old.novelty(images))
+    largest, own = loaded.predict_log_proba(images).max(axis=1), model.calibration_.own
+    assert_allclose(loaded.novelty(images)[largest < own.min()], 1, atol=1 / len(own))
+    assert loaded.is_unknown([np.zeros((8, 8))], false_alarms=0.1).all()
 
 
 # -------------------------------------------------------------------------------------------------- models

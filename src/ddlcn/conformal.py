@@ -5,24 +5,29 @@ to their classes as these do. The conformity of an image to a class is
 
     c = log probability − 10 · max(0, distance − usual distance)
 
-The distance is for images that have no class at all: blank ones, noise, a face among flowers. It is the Mahalanobis
-distance, from the held-out images, of a few facts about an image: how many codes of each channel are active, how far
-they repeat over the image, and the mean score over all classes (see `image_facts`). With c_1, …, c_m the conformity of
-the held-out images to their own classes, a label has the p-value
+The distance is for images that have no class at all: blank ones, noise, a grey face among colour photographs of
+flowers. It is the Mahalanobis distance, from the held-out images, of a few facts about an image: how many codes of each
+channel are active, how far they repeat over the image, how many of them are of coloured atoms, and the mean score over
+all classes (see `image_facts`). With c_1, …, c_m the conformity of the held-out images to their own classes, a label
+has the p-value
 
     p = (1 + number of c_i ≤ c) / (m + 1)
 
 and the true label of a new image has p ≤ α in a share of at most about α of cases. By the same rule an image is
-unknown if its largest conformity is small beside the largest ones of the held-out images.
+unknown if its expected conformity Σ probability · c is small beside that of the held-out images. At the usual distance
+that is the entropy of its probabilities, with its sign changed. Here p is linear between the c_i, so that images keep
+their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import softmax
 from scipy.stats import chi
 from sklearn.covariance import LedoitWolf
 
@@ -32,7 +37,7 @@ from ddlcn.layers.pooling import SpatialPyramid
 from ddlcn.linear.calibration import score_per_class
 
 _PRICE = 10.0  # of a unit of distance beyond the usual one, in log-probabilities
-_USUAL = 0.975  # share of held-out images that are at the usual distance or nearer
+_USUAL = 0.999  # share of images that are at the usual distance or nearer, if their facts are normally distributed
 LEAST_USUAL = 1.0  # distance
 _SILENT = 1e-3  # in place of a ratio of zero
 SMALLEST_DEVIATION = 1e-3
@@ -46,8 +51,6 @@ class Conformal:
     ----------
     own : array of shape (n_images,)
         The conformity of each image to its own class.
-    largest : array of shape (n_images,)
-        Its largest conformity to any class.
     classes : array of int
         The number of its class.
     mean, deviation : arrays of shape (n_facts,)
@@ -56,6 +59,10 @@ class Conformal:
         Makes facts, in deviations from the mean, uncorrelated with variance 1.
     usual : array of shape (1,)
         The usual distance.
+    expected : array of shape (n_images,)
+        The expected conformity of each image.
+    largest : array of shape (n_images,)
+        In its place, in the first model files: the largest conformity of each image to any class.
 
     Examples
     --------
@@ -65,17 +72,18 @@ class Conformal:
     >>> held_out.p_values(conformity)
     array([[0.75, 0.25],
            [0.25, 0.25]])
-    >>> held_out.novelty(conformity)
-    array([0.25, 0.75])
+    >>> held_out.novelty(conformity).round(2)
+    array([0.39, 0.77])
     """
 
     own: np.ndarray
-    largest: np.ndarray
     classes: np.ndarray
     mean: np.ndarray
     deviation: np.ndarray
     whitening: np.ndarray
     usual: np.ndarray
+    expected: Any = None
+    largest: Any = None
 
     @classmethod
     def from_held_out(cls, log_probabilities: np.ndarray, y: np.ndarray, facts: np.ndarray) -> Conformal:
@@ -99,22 +107,23 @@ class Conformal:
         covariance = LedoitWolf(assume_centered=True).fit(standard).covariance_ if n_images > 1 else np.eye(n_facts)
         values, vectors = np.linalg.eigh(covariance)
         whitening = (vectors / np.sqrt(np.maximum(values, 1e-3))).T
-        distances = np.linalg.norm(standard @ whitening.T, axis=1)
         few = (n_images + 1) / max(1, n_images - n_facts)  # images are too near to their own mean
-        usual = max(chi.ppf(_USUAL, n_facts), float(np.quantile(distances, _USUAL))) * few
-        arrays = [each.astype(np.float32) for each in (mean, deviation, whitening, np.array([usual]))]
-        found = cls(np.empty(0), np.empty(0), y.astype(np.int32), *arrays)
+        usual = np.array([few * chi.ppf(_USUAL, n_facts)])
+        arrays = [each.astype(np.float32) for each in (mean, deviation, whitening, usual)]
+        found = cls(np.empty(0), y.astype(np.int32), *arrays)
         conformity = found.conformity(log_probabilities, facts)
-        return cls(conformity[np.arange(len(y)), y], conformity.max(axis=1), found.classes, *arrays)
+        return replace(found, own=conformity[np.arange(len(y)), y], expected=_expected(conformity))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by name, as in `calibration.own`."""
-        return {f"calibration.{each.name}": getattr(self, each.name) for each in fields(self)}
+        found = {f"calibration.{each.name}": getattr(self, each.name) for each in fields(self)}
+        return {name: array for name, array in found.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Conformal:
         """Return the calibration of what `arrays` returned."""
-        return cls(*(arrays[f"calibration.{each.name}"] for each in fields(cls)))
+        names = {f"calibration.{each.name}": each.name for each in fields(cls)}
+        return cls(**{names[name]: array for name, array in arrays.items() if name in names})
 
     def distances(self, facts: np.ndarray) -> np.ndarray:
         """Return the distance of images from the held-out ones, by what is usual: more than 1 is unusual.
@@ -167,7 +176,9 @@ class Conformal:
         return np.stack(columns, axis=1)
 
     def novelty(self, conformity: np.ndarray) -> np.ndarray:
-        """Return 1 − p of the largest conformity of each image: high for images unlike the training images.
+        """Return 1 − p of the expected conformity of each image: high for images unlike the training images.
+
+        Of n held-out images, p-values below 1 / (n + 1) tell the order of images only.
 
         Parameters
         ----------
@@ -177,7 +188,9 @@ class Conformal:
         -------
         array of shape (n_images,)
         """
-        return 1 - _p_values(self.largest, conformity.max(axis=1))
+        if self.expected is None:
+            return 1 - _smooth_p_values(self.largest, conformity.max(axis=1))
+        return 1 - _smooth_p_values(self.expected, _expected(conformity))
 
     def reasons(self, facts: np.ndarray, channels: Sequence[Channel]) -> list[str]:
         """Return what is most unusual about each image, in words.
@@ -192,11 +205,14 @@ class Conformal:
         list of str
         """
         names, repeated = [c.name for c in channels], [c.name for c in channels if sees_whole_image(c)]
+        n_colored = sum(map(sees_color, channels))
         scores = ["its scores over all classes are unlike theirs"]
         more = [f"channel {name} has more active codes than they usually have" for name in names] + scores
         less = [f"channel {name} has fewer active codes than they usually have" for name in names] + scores
         more += [f"codes of channel {name} repeat less over the image than theirs" for name in repeated]
         less += [f"codes of channel {name} repeat more over the image than theirs" for name in repeated]
+        more += ["it is more colourful than they usually are"] * n_colored
+        less += ["it has less colour than they usually have"] * n_colored
         found = []
         for distance, deviations in zip(self.distances(facts), self._standard(facts), strict=True):
             place = int(np.abs(deviations).argmax())
@@ -223,17 +239,22 @@ def image_facts(encoder: ImageEncoder, rows: csr_array, scores: np.ndarray) -> n
     Returns
     -------
     array of shape (n_images, n_facts)
-        log ‖b‖₁ / ‖b‖₂ of the block b of each channel, the larger the more codes are active; the mean score; and for
-        each channel that pools over the whole image, log ‖w‖₂ / ‖b‖₂ of that part w of its block, the smaller the more
-        often codes repeat over the image.
+        log ‖b‖₁ / ‖b‖₂ of the block b of each channel, the larger the more codes are active; the mean score; for each
+        channel that pools over the whole image, log ‖w‖₂ / ‖b‖₂ of that part w of its block, the smaller the more
+        often codes repeat over the image; and for each of these that describes colour, the log share of coloured atoms
+        in the maxima of w.
     """
-    activity, repetition = [], []
+    activity, repetition, colors = [], [], []
     for channel, own, scale in zip(encoder.channels, encoder.slices, encoder.scales, strict=True):
         activity.append(np.asarray(abs(rows[:, own]).sum(axis=1)).ravel() / scale)
         if sees_whole_image(channel):
             whole = rows[:, own.start : own.start + channel.n_features // channel.pooling.n_cells]
             repetition.append(np.sqrt(np.asarray(whole.power(2).sum(axis=1)).ravel()) / scale)
-    logs = [np.log(np.maximum(ratios, _SILENT)) for ratios in (*activity, *repetition)]
+        if sees_color(channel):
+            colored = channel.descriptor.is_colored(channel.dictionaries[0])
+            maxima = abs(whole[:, : len(colored)])
+            colors.append(maxima @ colored / np.maximum(maxima.sum(axis=1), 1e-30))
+    logs = [np.log(np.maximum(ratios, _SILENT)) for ratios in (*activity, *repetition, *colors)]
     return np.column_stack([*logs[: len(activity)], score_per_class(scores).mean(axis=1), *logs[len(activity) :]])
 
 
@@ -242,7 +263,25 @@ def sees_whole_image(channel: Channel) -> bool:
     return isinstance(channel.pooling, SpatialPyramid) and tuple(channel.pooling.levels)[:1] == (1,)
 
 
+def sees_color(channel: Channel) -> bool:
+    """Return whether a channel pools over the whole image, and its descriptor can tell coloured atoms."""
+    reduced = getattr(channel.dictionary, "n_components", None)
+    return hasattr(channel.descriptor, "is_colored") and sees_whole_image(channel) and not reduced
+
+
+def _expected(conformity: np.ndarray) -> np.ndarray:
+    """The mean conformity of each image over classes by their probabilities, which are its softmax."""
+    return (softmax(conformity, axis=1) * conformity).sum(axis=1)
+
+
 def _p_values(calibration: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """(1 + number of calibration scores ≤ score) / (1 + their number)."""
     order = np.sort(calibration)
     return (1 + np.searchsorted(order, scores.astype(order.dtype), side="right")) / (1 + len(order))
+
+
+def _smooth_p_values(calibration: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """p-values that are linear between calibration scores and 0, the largest score, and exponential below them."""
+    order = np.append(np.sort(calibration), 0)
+    ranks = np.interp(scores, order, np.arange(1, len(order) + 1))
+    return ranks * np.exp(np.minimum(scores - order[0], 0)) / len(order)

@@ -9,10 +9,10 @@ _LOW_CONTRAST = 0.01  # at which the score is 0.5
 
 
 def mislabelled_score(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return how likely the best other class is against the label: p_other / (p_other + p_label).
+    """Return one minus the probability of the label.
 
-    It is the margin of log-probabilities, label less best other, on a scale from 1 to 0. Differences of probabilities
-    themselves would rank worse where a model is unsure: 0.30 against 0.01 is more suspicious than 0.60 against 0.20.
+    The difference to the best other class would rank worse where a model is unsure: a label with 0.01 is more
+    suspicious if the best class has 0.30 than one with 0.20 if it has 0.60.
 
     Parameters
     ----------
@@ -24,17 +24,13 @@ def mislabelled_score(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:
     Returns
     -------
     array of shape (n_images,)
-        Above 0.5, another class is more likely than the label.
 
     Examples
     --------
     >>> mislabelled_score(np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([0, 0])).round(2).tolist()
     [0.1, 0.9]
     """
-    rows = np.arange(len(y))
-    others, own = probabilities.copy(), probabilities[rows, y]
-    others[rows, y] = 0
-    return others.max(axis=1) / (others.max(axis=1) + own)
+    return 1 - probabilities[np.arange(len(y)), y]
 
 
 def is_mislabelled(probabilities: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -50,6 +50,13 @@ class ColorStatistics(PatchDescriptor):
         brightness -= brightness.mean(axis=1, keepdims=True)
         return values
 
+    @staticmethod
+    def is_colored(atoms: np.ndarray) -> np.ndarray:
+        """Return whether more than half of the squared length of each atom is in its means of the first two planes."""
+        squares = np.square(atoms)
+        chroma = squares[:, : N_PLANES * N_CELLS**2].reshape(len(atoms), -1, N_PLANES)[..., : N_PLANES - 1]
+        return chroma.sum(axis=(1, 2)) > squares.sum(axis=1) / 2
+
 
 def has_color(rgb: np.ndarray) -> bool:
     """Whether a twentieth of the pixels of an image have chroma, the largest less the smallest of R, G, B, above 0.1.

@@ -28,6 +28,7 @@ _TYPES = {"<f4": "F32", "<f8": "F64", "<i4": "I32"}
 _LARGEST_ATOM, _LARGEST_WEIGHT = 1e4, 1e15  # so that no score overflows
 _BOUNDS = dict.fromkeys(("svm.coef", "svm.intercept"), (-_LARGEST_WEIGHT, _LARGEST_WEIGHT)) | {
     "calibration.own": (-1e24, 1e-3),  # log-probabilities, less what is unusual
+    "calibration.expected": (-1e24, 1e-3),
     "calibration.largest": (-1e24, 1e-3),
     "calibration.mean": (-1e6, 1e6),
     "calibration.deviation": (SMALLEST_DEVIATION, 1e6),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ddlcn.channel import MAX_WEIGHT, Channel
-from ddlcn.conformal import sees_whole_image
+from ddlcn.conformal import sees_color, sees_whole_image
 from ddlcn.layers.dictionary import DictionaryLearning
 from ddlcn.layers.part import Part
 from ddlcn.preprocessing.augmentation import POLICIES
@@ -88,20 +88,20 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
             wanted[f"{name}.projection.0"] = {Tensor("F32", (given,))}
             wanted[f"{name}.projection.1"] = {Tensor("F32", (n_features, given))}
     if "calibration.own" in tensors:  # files of before have none
-        wanted |= _calibration(tensors, len(channels), sum(map(sees_whole_image, channels)))
+        wanted |= _calibration(tensors, channels)
     expect(set(tensors) == set(wanted), f"its tensors are not {', '.join(sorted(wanted))}")
     for name, tensor in tensors.items():
         expect(tensor in wanted[name], f"type or shape of {name} does not fit the description")
 
 
-def _calibration(tensors: Mapping[str, Tensor], n_channels: int, n_repeated: int) -> dict[str, set[Tensor]]:
-    """Tensors of the calibration by held-out images (see `conformal.image_facts`); in the first files of few facts."""
-    shape, first = tensors["calibration.own"].shape, tensors.get("calibration.mean")
-    n_facts = n_channels + 1
-    n_facts += 0 if first and first.shape == (n_facts,) else n_repeated
+def _calibration(tensors: Mapping[str, Tensor], channels: list[Channel]) -> dict[str, set[Tensor]]:
+    """Tensors of the calibration by held-out images (see `conformal.image_facts`); the first files have fewer facts."""
+    shape, mean = tensors["calibration.own"].shape, tensors.get("calibration.mean", Tensor("F32", ())).shape
     expect(len(shape) == 1 and 1 <= shape[0] <= MOST_CALIBRATION, "calibration has an invalid shape")
-    shapes = {"own": shape, "largest": shape, "mean": (n_facts,), "deviation": (n_facts,)}
-    shapes |= {"whitening": (n_facts, n_facts), "usual": (1,)}
+    n_facts = len(channels) + 1, sum(map(sees_whole_image, channels)), sum(map(sees_color, channels))
+    expect(mean in {(sum(n_facts[:n]),) for n in (1, 2, 3)}, "calibration.mean has an invalid shape")
+    overall = "expected" if "calibration.expected" in tensors else "largest"  # as in the first files
+    shapes = {"own": shape, overall: shape, "mean": mean, "deviation": mean, "whitening": mean * 2, "usual": (1,)}
     found = {f"calibration.{name}": {Tensor("F32", each)} for name, each in shapes.items()}
     return found | {"calibration.classes": {Tensor("I32", shape)}}
 
