@@ -180,7 +180,7 @@ def test_coefficients_of_other_length(saved):
 def test_golden_file(path):
     model, answers = DDLCNClassifier.load(path), json.loads(path.with_suffix(".json").read_text())
     calibrated = "unknown" in answers
-    X = make_golden.colored(make_golden.new_images()) if calibrated else make_golden.images()[0][40:]
+    X = make_golden.new_images() if calibrated else make_golden.images()[0][40:]
     assert model.predict(X).tolist() == answers["labels"]
     assert_allclose(model.decision_function(X), answers["scores"], atol=1e-4)
     if calibrated:
