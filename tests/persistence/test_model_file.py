@@ -129,7 +129,9 @@ def test_places_without_a_model(tmp_path):
     refused(tmp_path / "pipe", "no regular file")  # and it does not block
 
 
-@pytest.mark.parametrize(("version", "line"), [(1, "older.*: train it again"), (4, "newer.*: upgrade ddlcn")])
+@pytest.mark.parametrize(
+    ("version", "line"), [(1, "older.*: train it again"), (2, "older.*: train it again"), (4, "newer.*: upgrade ddlcn")]
+)
 def test_other_formats(saved, version, line):
     rewrite(saved, lambda description: description.update(format=version, calibration={}))
     refused(saved, f"has format {version}, {line}$")
