@@ -6,11 +6,13 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ddlcn.blas import one_blas_thread
 from ddlcn.execution import session
-from tests.helpers import run_python
+from tests.helpers import assert_same_model, quick_model, run_python
 
 
 def threads():
@@ -48,6 +50,18 @@ def test_blocks_of_many_threads_overlap(before):
     with session(n_jobs=2) as run:  # tasks are such blocks
         assert list(run.map("threads", threads, [()] * 4, "")) == [{1}] * 4
     assert threads() == before
+
+
+def test_same_model_from_another_thread():
+    """After the main thread has computed something."""
+    digits = load_digits()
+    images, labels = digits.images[:100], digits.target[:100]
+    first = quick_model(n_jobs=1).fit(images, labels)
+    scores = first.decision_function(digits.images)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(quick_model(n_jobs=1).fit, images, labels).result()
+        assert_same_model(second, first)
+        assert_array_equal(pool.submit(second.decision_function, digits.images).result(), scores)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -6,11 +6,17 @@ import base64
 import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import get_terminal_size
 
 from matplotlib.figure import Figure
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from ddlcn.errors import DDLCNError
 from ddlcn.persistence.atomic import write_atomically
@@ -19,6 +25,7 @@ from ddlcn_lab.figures import all_figures
 from ddlcn_lab.results import Results
 from ddlcn_lab.tables import Table, all_tables, not_run, train
 
+_UNLIMITED = 10_000  # columns
 # how the page of `ddlcn bench paper` starts
 _PAGE = (
     "# All tables",
@@ -100,14 +107,26 @@ def _remarks(results: Results) -> list[str]:
 
 
 def _terminal(tables: list[Table], _: object, remarks: list[str]) -> str:
+    """Text for a terminal, whose width long cells are folded to."""
+    width = get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
     parts = []
-    for table in tables:
-        cells = [table.header, *table.rows]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-        lines.insert(1, "  ".join("─" * width for width in widths))
-        parts.append("\n".join([table.title, *([table.note] if table.note else []), "", *map(str.rstrip, lines)]))
+    for table in map(_filled, tables):
+        grid = RichTable(*table.header, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
+        for row in table.rows:
+            grid.add_row(*map(Text, row))
+        out = Console(file=io.StringIO(), width=width, color_system=None)
+        with out.capture() as capture:
+            out.print(grid)
+        lines = map(str.rstrip, capture.get().splitlines())
+        parts.append("\n".join([table.title, *([table.note] if table.note else []), "", *lines]))
     return "\n\n\n".join([*remarks, *parts]) + "\n"
+
+
+def _filled(table: Table) -> Table:
+    """A table without the columns that have no text in any row."""
+    kept = [at for at in range(len(table.header)) if any(row[at] for row in table.rows)]
+    header, *rows = [tuple(row[at] for at in kept) for row in (table.header, *table.rows)]
+    return replace(table, header=header, rows=rows)
 
 
 def _markdown(tables: list[Table], figures: list[tuple[str, str, bytes]], remarks: list[str]) -> str:
@@ -126,7 +145,7 @@ def markdown_table(table: Table) -> str:
 
 def _html(tables: list[Table], figures: list[tuple[str, str, bytes]], remarks: list[str]) -> str:
     pictures = [(caption, f"data:image/png;base64,{base64.b64encode(png).decode()}") for _, caption, png in figures]
-    facts = {"tables": tables, "figures": pictures, "remarks": remarks}
+    facts = {"tables": [*map(_filled, tables)], "figures": pictures, "remarks": remarks}
     return render("report.html", facts, generator="ddlcn bench-report", package="ddlcn_lab")
 
 

@@ -105,7 +105,7 @@ def _other_tables(results: Results, left: dict[tuple[str, PerClass], list[str]])
     return [
         Table(
             f"Not in the paper: {dataset}, {train(t)}",
-            _note(dataset, left.get((dataset, t), [])),
+            _note(dataset, left.get((dataset, t), [])).removeprefix("not in the paper").removeprefix("; "),
             (*_HEADER, "balanced"),
             [
                 (*_measured(results, key, _name(key)), f"{results.balanced(key):.2f}")
@@ -237,7 +237,8 @@ def _confusions(results: Results) -> Table:
         order = sorted(range(len(names)), key=lambda c: -recall[c])[:3]
         best = ", ".join(f"{names[c]} {recall[c]:.1%}" for c in order)
         rows.append((key.dataset, key.method, key.setting, train(key.t), pairs or "none", best))
-    note = "The paper, on MNIST at 500-500: (2, 7), (4, 9) and (3, 5)."
+    of_mnist = any(row[0] == "mnist" for row in rows)
+    note = "The paper, on MNIST at 500-500: (2, 7), (4, 9) and (3, 5)." if of_mnist else ""
     header = ("data set", "method", "p-q", "training", "pairs", "best recall")
     return Table("Most confused pairs", note, header, rows)
 

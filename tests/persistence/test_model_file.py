@@ -129,7 +129,9 @@ def test_places_without_a_model(tmp_path):
     refused(tmp_path / "pipe", "no regular file")  # and it does not block
 
 
-@pytest.mark.parametrize(("version", "line"), [(1, "older.*: train it again"), (4, "newer.*: upgrade ddlcn")])
+@pytest.mark.parametrize(
+    ("version", "line"), [(1, "older.*: train it again"), (2, "older.*: train it again"), (4, "newer.*: upgrade ddlcn")]
+)
 def test_other_formats(saved, version, line):
     rewrite(saved, lambda description: description.update(format=version, calibration={}))
     refused(saved, f"has format {version}, {line}$")
@@ -180,7 +182,7 @@ def test_coefficients_of_other_length(saved):
 def test_golden_file(path):
     model, answers = DDLCNClassifier.load(path), json.loads(path.with_suffix(".json").read_text())
     calibrated = "unknown" in answers
-    X = make_golden.colored(make_golden.new_images()) if calibrated else make_golden.images()[0][40:]
+    X = make_golden.new_images() if calibrated else make_golden.images()[0][40:]
     assert model.predict(X).tolist() == answers["labels"]
     assert_allclose(model.decision_function(X), answers["scores"], atol=1e-4)
     if calibrated:

@@ -94,7 +94,6 @@ def default_false_alarms(model: "ddlcn.DDLCNClassifier") -> float:
     found = describe(model)["conformal"]
     if not found or not FALSE_ALARMS < found["min_false_alarms"] <= _MOST_FALSE_ALARMS:
         return FALSE_ALARMS
-    least, needed = found["min_false_alarms"], round(1 / FALSE_ALARMS) - 1
-    why = f"the model has {found['n_images']} held-out training images, and {FALSE_ALARMS:.0%} needs {needed}"
-    console(stderr=True).print(f"About {least:.1%} false alarms: {why}")
+    least, n = found["min_false_alarms"], found["n_images"]
+    console(stderr=True).print(f"False alarms: about {least:.1%}, as {n} held-out training images allow no fewer")
     return least

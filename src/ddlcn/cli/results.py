@@ -160,6 +160,6 @@ def show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
     for line in lines[:_SKIPPED_SHOWN]:
         out.print(f"  {line}")
     if len(lines) > _SKIPPED_SHOWN:
-        out.print(f"  and {len(lines) - _SKIPPED_SHOWN:,} more reasons")
+        out.print(f"  and {(more := len(lines) - _SKIPPED_SHOWN):,} more reason{'s' * (more > 1)}")
     if len(skipped) > min(len(lines), _SKIPPED_SHOWN):
         out.print("  (--json lists all)")

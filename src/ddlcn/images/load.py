@@ -88,7 +88,7 @@ def load_images(
     problems = _problems_of_classes(found, min_per_class, min_classes, [] if strict else found.skipped[:1])
     if strict and found.skipped:
         lines = grouped((repr(name), why) for name, why in [*broken, *misplaced])
-        more = [f"{len(lines) - SHOWN:,} more reasons"] if len(lines) > SHOWN else []
+        more = [f"{len(lines) - SHOWN:,} further reason{'s' * (len(lines) - SHOWN > 1)}"] if len(lines) > SHOWN else []
         count = f"strict: {len(broken)} of {n_images} images are broken: " if broken else ""
         problems[:0] = [count + lines[0], *lines[1:SHOWN], *more]
     if problems:
@@ -108,7 +108,7 @@ def _read(source: Path, part: str | None) -> ImageSet:
         raise DDLCNError(f"{str(source)!r} {what}")
     if IDX_NAME.search(source.name):
         return read_idx(source)
-    if source.suffix.lower() == ".csv":
+    if source.suffix.lower() in (".csv", ".tsv"):
         return read_manifest(source)
     if source.suffix.lower() == ".npz":
         return read_npz(source, part)

@@ -134,13 +134,16 @@ def atom_tiles(
 
 
 def _mark(axis: Axes, evidence: Evidence, strong: Sequence[tuple[Channel, int, float]], tiles: list[Tile]) -> None:
-    """Frame the first patch of each tile, with the tile's number."""
+    """Frame the first patch of each tile, with the tile's number; frames at one corner share a text."""
+    corners: dict[tuple[int, int], list[int]] = {}
     for number, ((channel, atom, _), tile) in enumerate(zip(strong, tiles, strict=True), start=1):
         own = evidence[channel.name]
         i = own.patches_of(atom)[0]
         height, width = np.divide(evidence.shape, own.descriptors.shape) * int(own.descriptors.sizes[i])
         y, x = (own.descriptors.positions[i] + 0.5) * np.divide(evidence.shape, own.descriptors.shape) - 0.5
-        corner = (x - width / 2, y - height / 2)
-        axis.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=tile.colour, linewidth=1.2))
-        box = {"color": tile.colour, "pad": 0.6}
-        axis.annotate(str(number), corner, color="w", fontsize=6, va="top", bbox=box)
+        left, top = x - width / 2, y - height / 2
+        axis.add_patch(Rectangle((left, top), width, height, fill=False, edgecolor=tile.colour, linewidth=1.2))
+        corners.setdefault((round(left), round(top)), []).append(number)
+    for corner, numbers in corners.items():
+        box = {"color": tiles[numbers[0] - 1].colour, "pad": 0.6}
+        axis.annotate(", ".join(map(str, numbers)), corner, color="w", fontsize=6, va="top", bbox=box)
