@@ -60,6 +60,17 @@ def test_same_seed_same_model(run: Run, data: Path, tmp_path: Path) -> None:
     assert content(1, 1) == content(1, 2) != content(2, 1)
 
 
+@pytest.mark.parametrize("split", ["", "-t 4"])
+def test_order_of_a_manifest(run: Run, data: Path, tmp_path: Path, split: str) -> None:
+    """It changes neither the model nor which images are for testing."""
+    lines = [f"{path},{path.parent.name}\n" for path in sorted(data.rglob("*.png"))]
+    orders = [np.arange(len(lines)), np.random.default_rng(0).permutation(len(lines))]
+    for number, order in enumerate(orders):
+        (tmp_path / f"{number}.csv").write_text("".join(lines[each] for each in order))
+        run("train", tmp_path / f"{number}.csv", "-o", tmp_path / str(number), QUICK, split)
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+
+
 def test_defaults_are_the_classifiers(run: Run, data: Path, tmp_path: Path) -> None:
     assert run("train", data, "-o", tmp_path / "m").code == 0
     images = load_images(data)
