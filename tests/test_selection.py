@@ -68,13 +68,9 @@ def test_sample_has_whole_classes(classes, images, sampled, of_each):
     assert_array_equal(sample, Selection(y, 0).sample)
 
 
-def test_first_gain_ends_the_comparison():
-    selection, tried = Selection(Y, 0), []
-    gains = {"none": 0.0, "flip": 0.1, "affine": 0.2}
-    compare = lambda name: tried.append(name) or np.full(4, gains[name])  # noqa: E731
-    assert selection.choose("augmentation", list(gains), compare, first_gain=True) == "flip"
-    assert tried == ["none", "flip"]
-    assert selection.choose("augmentation", list(gains), compare) == "affine"
+def test_sample_of_few_images_is_all_of_them():
+    y = np.repeat([0, 1], [900, 100])
+    assert_array_equal(Selection(y, 0).sample, np.arange(1000))
 
 
 def test_one_held_out_image_decides_nothing():
@@ -175,6 +171,19 @@ def test_selection_of_a_model():
     assert [row["candidate"] for row in of_C] == [0.1, 1, 10, 100]
     assert of_C[2]["mean_gain"] == 0
     assert max(of_C, key=lambda row: row["mean_gain"])["chosen"]
+
+
+@pytest.mark.parametrize(
+    ("enlarged", "deskew", "compared"),
+    [(8, False, ["none", "flip", "affine"]), (9, False, ["none", "flip"]), (1, True, ["none", "affine"])],
+)
+def test_policies_that_suit_the_images(enlarged, deskew, compared):
+    """Small images, of 64 pixels; larger ones, of 72; and deskewed ones."""
+    images, labels = small_digits()
+    images = np.pad(images.repeat(enlarged, axis=1).repeat(enlarged, axis=2), [(0, 0), *[(4 * deskew,) * 2] * 2])
+    model = quick_model(augmentation="auto", deskew=deskew).fit(images, labels)
+    assert (model.encoder_.deskew is not None) == deskew
+    assert [row["candidate"] for row in model.selection_ if row["setting"] == "augmentation"] == compared
 
 
 def test_single_image_per_class():

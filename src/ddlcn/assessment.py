@@ -50,6 +50,7 @@ class AssessmentMixin:
     calibration_: Conformal | None
     classes_: np.ndarray
     encoder_: ImageEncoder
+    n_train_: int
     svm_: LinearSVM
     _parts: Callable[[Any], Iterator[csr_array]]  # features of images, some rows at a time
 

@@ -76,13 +76,7 @@ class Selection:
         per_class = max(3, n_images // len(counts))
         return np.concatenate([np.flatnonzero(self.y == c)[:per_class] for c in range(len(counts))])
 
-    def choose(
-        self,
-        setting: str,
-        candidates: Sequence[Any],
-        log_likelihoods: Callable[[Any], np.ndarray],
-        first_gain: bool = False,
-    ) -> Any:
+    def choose(self, setting: str, candidates: Sequence[Any], log_likelihoods: Callable[[Any], np.ndarray]) -> Any:
         """Return the candidate that the rule takes; the default is first.
 
         Parameters
@@ -91,8 +85,6 @@ class Selection:
         candidates : sequence
         log_likelihoods : callable
             For a candidate, the log-likelihood of each held-out image; empty if none can be held out.
-        first_gain : bool
-            Take the first candidate that replaces the default, and compare no others.
 
         Returns
         -------
@@ -110,8 +102,6 @@ class Selection:
             rows.append(_row(setting, candidate, mean, error, False, f"compared with {incumbent}"))
             if mean > error:
                 incumbent, best = candidate, found
-                if first_gain:
-                    break
         next(row for row in rows if row["candidate"] == incumbent)["chosen"] = True
         self.record += rows
         return incumbent
@@ -167,7 +157,7 @@ class Selection:
             encoded[policy] = some, theirs
             return self._log_likelihoods([rows, theirs])
 
-        policy = self.choose("augmentation", policies, log_likelihoods, first_gain=True)
+        policy = self.choose("augmentation", policies, log_likelihoods)
         return policy, *encoded[policy]
 
     def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:
@@ -212,7 +202,9 @@ def _sample(y: np.ndarray, seed: int) -> np.ndarray:
 
     Few images per class would tell what helps where images are few, and few of many classes what helps these.
     """
-    rng, room = np.random.RandomState(seed), min(len(y), _MOST)
+    if len(y) <= _MOST:
+        return np.arange(len(y))
+    rng, room = np.random.RandomState(seed), _MOST
     n_classes, chosen = y.max() + 1, list[np.ndarray]()
     per_class = max(_PER_CLASS, room // n_classes)
     for c in rng.permutation(n_classes):

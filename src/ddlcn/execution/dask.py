@@ -112,9 +112,10 @@ def _wait_for(client: Any, future: Any, patience: float, resume: str) -> None:
         wait([future], timeout=min(patience, 5.0))
     except TimeoutError:
         try:
-            client.wait_for_workers(1, timeout=patience)
+            if not client.scheduler_info()["workers"]:  # one that is paused counts
+                client.wait_for_workers(1, timeout=patience)
         except OSError:  # a timeout, or the scheduler is lost too
-            raise DDLCNError(f"the Dask cluster has no worker: start one; {resume}") from None
+            raise DDLCNError(f"the Dask cluster has no worker or no scheduler: start it; {resume}") from None
 
 
 def _on_worker(folder: WorkFolder, name: str, function: Function, sent: list[Any], wanted: str) -> str:
