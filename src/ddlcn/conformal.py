@@ -15,8 +15,8 @@ has the p-value
 
 and the true label of a new image has p ≤ α in a share of at most about α of cases. By the same rule an image is
 unknown if its expected conformity Σ probability · c is small beside that of the held-out images. At the usual distance
-that is the entropy of its probabilities, with its sign changed. Here p is linear between the c_i, so that images keep
-their order.
+that is the entropy of its probabilities, with its sign changed. Here p is linear between the c_i, so that there are
+few ties.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from ddlcn.linear.calibration import score_per_class
 _PRICE = 10.0  # of a unit of distance beyond the usual one, in log-probabilities
 _USUAL = 0.999  # share of images that are at the usual distance or nearer, if their facts are normally distributed
 LEAST_USUAL = 1.0  # distance
+_PARTS = 20  # of the held-out images, each compared with the others
 _SILENT = 1e-3  # in place of a ratio of zero
 SMALLEST_DEVIATION = 1e-3
 
@@ -66,7 +67,7 @@ class Conformal:
 
     Examples
     --------
-    >>> logs, facts = np.log([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]), np.array([[2.0, -1], [2.1, -1], [2.2, -1.1]])
+    >>> logs, facts = np.log([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]]), np.zeros((3, 2))
     >>> held_out = Conformal.from_held_out(logs, np.array([0, 0, 1]), facts)
     >>> conformity = held_out.conformity(np.log([[0.85, 0.15], [0.5, 0.5]]), facts[:2])
     >>> held_out.p_values(conformity)
@@ -101,17 +102,12 @@ class Conformal:
         -------
         Conformal
         """
-        n_images, n_facts = facts.shape
-        mean, deviation = facts.mean(axis=0), np.maximum(facts.std(axis=0), SMALLEST_DEVIATION)
-        standard = (facts - mean) / deviation
-        covariance = LedoitWolf(assume_centered=True).fit(standard).covariance_ if n_images > 1 else np.eye(n_facts)
-        values, vectors = np.linalg.eigh(covariance)
-        whitening = (vectors / np.sqrt(np.maximum(values, 1e-3))).T
-        few = (n_images + 1) / max(1, n_images - n_facts)  # images are too near to their own mean
-        usual = np.array([few * chi.ppf(_USUAL, n_facts)])
-        arrays = [each.astype(np.float32) for each in (mean, deviation, whitening, usual)]
-        found = cls(np.empty(0), y.astype(np.int32), *arrays)
-        conformity = found.conformity(log_probabilities, facts)
+        found = cls(np.empty(0), y.astype(np.int32), **_usual_facts(facts))
+        conformity = np.empty(log_probabilities.shape, np.float32)
+        part = np.arange(len(y)) % _PARTS
+        for own in (part == n for n in range(min(len(y), _PARTS))):  # compared with the others: itself is too near
+            others = replace(found, **_usual_facts(facts[~own])) if len(y) > 1 else found
+            conformity[own] = others.conformity(log_probabilities[own], facts[own])
         return replace(found, own=conformity[np.arange(len(y)), y], expected=_expected(conformity))
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -269,6 +265,20 @@ def sees_color(channel: Channel) -> bool:
     return hasattr(channel.descriptor, "is_colored") and sees_whole_image(channel) and not reduced
 
 
+def _usual_facts(facts: np.ndarray) -> dict[str, np.ndarray]:
+    """Mean, deviation, whitening and usual distance of the facts of some images (see `Conformal`)."""
+    n_images, n_facts = facts.shape
+    mean, deviation = facts.mean(axis=0), np.maximum(facts.std(axis=0), SMALLEST_DEVIATION)
+    standard = (facts - mean) / deviation
+    covariance = LedoitWolf(assume_centered=True).fit(standard).covariance_ if n_images > 1 else np.eye(n_facts)
+    values, vectors = np.linalg.eigh(covariance)
+    whitening = (vectors / np.sqrt(np.maximum(values, 1e-3))).T
+    few = (n_images + 1) / max(1, n_images - n_facts)  # images are too near to their own mean
+    usual = np.array([few * chi.ppf(_USUAL, n_facts)])
+    found = {"mean": mean, "deviation": deviation, "whitening": whitening, "usual": usual}
+    return {name: array.astype(np.float32) for name, array in found.items()}
+
+
 def _expected(conformity: np.ndarray) -> np.ndarray:
     """The mean conformity of each image over classes by their probabilities, which are its softmax."""
     return (softmax(conformity, axis=1) * conformity).sum(axis=1)
@@ -282,6 +292,6 @@ def _p_values(calibration: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def _smooth_p_values(calibration: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """p-values that are linear between calibration scores and 0, the largest score, and exponential below them."""
-    order = np.append(np.sort(calibration), 0)
+    order = np.append(np.sort(np.minimum(calibration, 0)), 0)
     ranks = np.interp(scores, order, np.arange(1, len(order) + 1))
     return ranks * np.exp(np.minimum(scores - order[0], 0)) / len(order)
