@@ -85,7 +85,7 @@ def test_false_alarms(n, skewed):
     """Of images like the held-out ones, a share of at most about α has a novelty of 1 − α."""
     shares = []
     for _ in range(120):
-        known, (logs, y, facts) = drawn(n), drawn(200)
+        known, (logs, _, facts) = drawn(n), drawn(200)
         if skewed:
             known, facts = (*known[:2], RNG.lognormal(size=(n, 7))), RNG.lognormal(size=(200, 7))
         held_out = Conformal.from_held_out(*known)

@@ -36,11 +36,11 @@ from ddlcn.encoder import ImageEncoder
 from ddlcn.layers.pooling import SpatialPyramid
 from ddlcn.linear.calibration import score_per_class
 
-_PRICE = 10.0  # of a unit of distance beyond the usual one, in log-probabilities
+_PENALTY = 10.0  # of a unit of distance beyond the usual one, in log-probabilities
 _USUAL = 0.999  # share of images that are at the usual distance or nearer, if their facts are normally distributed
 LEAST_USUAL = 1.0  # distance
 _PARTS = 20  # of the held-out images, each compared with the others
-_SILENT = 1e-3  # in place of a ratio of zero
+_SMALLEST_RATIO = 1e-3  # in place of a ratio of zero
 SMALLEST_DEVIATION = 1e-3
 
 
@@ -151,7 +151,7 @@ class Conformal:
         array of shape (n_images, n_classes)
         """
         beyond = self.usual[0] * np.maximum(self.distances(facts) - 1, 0)
-        return (log_probabilities - _PRICE * beyond[:, None]).astype(np.float32)
+        return (log_probabilities - _PENALTY * beyond[:, None]).astype(np.float32)
 
     def p_values(self, conformity: np.ndarray, class_conditional: bool = False) -> np.ndarray:
         """Return the p-value of each label.
@@ -250,7 +250,7 @@ def image_facts(encoder: ImageEncoder, rows: csr_array, scores: np.ndarray) -> n
             colored = channel.descriptor.is_colored(channel.dictionaries[0])
             maxima = abs(whole[:, : len(colored)])
             colors.append(maxima @ colored / np.maximum(maxima.sum(axis=1), 1e-30))
-    logs = [np.log(np.maximum(ratios, _SILENT)) for ratios in (*activity, *repetition, *colors)]
+    logs = [np.log(np.maximum(ratios, _SMALLEST_RATIO)) for ratios in (*activity, *repetition, *colors)]
     return np.column_stack([*logs[: len(activity)], score_per_class(scores).mean(axis=1), *logs[len(activity) :]])
 
 

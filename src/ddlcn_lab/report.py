@@ -111,7 +111,7 @@ def _terminal(tables: list[Table], _: object, remarks: list[str]) -> str:
     width = get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
     parts = []
     for table in map(_filled, tables):
-        grid = RichTable(*table.header, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
+        grid = RichTable(*map(Text, table.header), box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
         for row in table.rows:
             grid.add_row(*map(Text, row))
         out = Console(file=io.StringIO(), width=width, color_system=None)
@@ -124,6 +124,8 @@ def _terminal(tables: list[Table], _: object, remarks: list[str]) -> str:
 
 def _filled(table: Table) -> Table:
     """A table without the columns that have no text in any row."""
+    if not table.rows:
+        return table
     kept = [at for at in range(len(table.header)) if any(row[at] for row in table.rows)]
     header, *rows = [tuple(row[at] for at in kept) for row in (table.header, *table.rows)]
     return replace(table, header=header, rows=rows)

@@ -121,7 +121,9 @@ def _work_of_training(address: str) -> str:
     return address
 
 
-DATA = typer.Argument(metavar="DATA", help="A folder per class, a .csv file of path,label, IDX files or an .npz file.")
+DATA = typer.Argument(
+    metavar="DATA", help="A folder per class, a .csv or .tsv file of path,label, IDX files or an .npz file."
+)
 MODEL = typer.Argument(metavar="MODEL", help="A model file of ddlcn train.")
 OUTPUT = typer.Option("--output", "-o", callback=writable, metavar="FILE", help="File to write.")
 REPORT = typer.Option("--report", callback=folder, metavar="DIR", help="Folder for an HTML report about the test.")
@@ -132,7 +134,7 @@ FINDINGS_REPORT = typer.Option(
 TRAIN_DATA = typer.Option(metavar="DATA", help="Training images, for duplicates and nearest patches in the report.")
 LEARNING_CURVE = typer.Option("--learning-curve", help="Add a learning curve to the report.")
 FOLDS = typer.Option(min=2, metavar="K", help="Test each of K parts of the images by a model trained on the others.")
-STRICT = typer.Option("--strict", help="Stop at a broken image instead of skipping it.")
+STRICT = typer.Option("--strict", help="Stop at a broken or misplaced image instead of skipping it.")
 JSON = typer.Option("--json", help="Print one JSON object instead.")
 SAFE_CSV = typer.Option("--safe-csv", help="In CSV, put ' before text that spreadsheets take for a formula.")
 PART = typer.Option(help="Which part of IDX files or an .npz file that has two.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import ddlcn
 
 FALSE_ALARMS = 0.05
-_MOST_FALSE_ALARMS = 0.1  # that are used without being asked for
+_MOST_FALSE_ALARMS = 0.1  # by default, where held-out images are few
 Row = dict[str, Any]
 
 

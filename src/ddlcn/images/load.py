@@ -85,7 +85,7 @@ def load_images(
     if broken:
         good = np.flatnonzero([reason is None for reason in reasons])
         found = replace(found.take(good), skipped=found.skipped + broken)
-    problems = _problems_of_classes(found, min_per_class, min_classes, [] if strict else found.skipped[:1])
+    problems = _problems_of_classes(found, min_per_class, min_classes, [] if strict else (broken or misplaced)[:1])
     if strict and found.skipped:
         lines = grouped((repr(name), why) for name, why in [*broken, *misplaced])
         more = [f"{len(lines) - SHOWN:,} further reason{'s' * (len(lines) - SHOWN > 1)}"] if len(lines) > SHOWN else []
@@ -112,7 +112,7 @@ def _read(source: Path, part: str | None) -> ImageSet:
         return read_manifest(source)
     if source.suffix.lower() == ".npz":
         return read_npz(source, part)
-    give = "a folder with a folder per class, a .csv manifest, *-images-idx3-ubyte[.gz] or .npz"
+    give = "a folder with a folder per class, a .csv or .tsv manifest, *-images-idx3-ubyte[.gz] or .npz"
     raise DDLCNError(f"{str(source)!r} is no collection of images; give {give}")
 
 
