@@ -15,6 +15,7 @@ from shutil import get_terminal_size
 from matplotlib.figure import Figure
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -111,7 +112,7 @@ def _terminal(tables: list[Table], _: object, remarks: list[str]) -> str:
     width = get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
     parts = []
     for table in map(_filled, tables):
-        grid = RichTable(*map(Text, table.header), box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
+        grid = RichTable(*map(escape, table.header), box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
         for row in table.rows:
             grid.add_row(*map(Text, row))
         out = Console(file=io.StringIO(), width=width, color_system=None)

@@ -99,7 +99,7 @@ def test_all_problems_together(tmp_path):
     (tmp_path / "b" / "y.png").write_bytes(b"")
     (tmp_path / "z").mkdir()
     few = r"class 'a' has 1 usable image\(s\), class 'b' .*class 'e' .*and 2 more, 2 needed"
-    refused(few + r" \(3 skipped, first '.*z': it has no images.*remove the classes", tmp_path, min_per_class=2)
+    refused(few + r" \(3 skipped, first '.*x.png': it is no image.*remove the classes", tmp_path, min_per_class=2)
     broken = r"strict: 2 of 11 images are broken: '.*x.png' is no image .*; also, '.*y.png' is empty.*; also, '.*z' has"
     refused(broken + r".*; also, " + few + "; add images", tmp_path, min_per_class=2, strict=True)
 
