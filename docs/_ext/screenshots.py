@@ -9,6 +9,7 @@ import os
 import pty
 import runpy
 import shlex
+import shutil
 import struct
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from selenium import webdriver
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "figures"
 LARGEST = 150_000  # bytes
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars")
 PAPER = """<body style="margin:0;background:#1d1f21"><pre style="color:#d8d8d8;padding:20px 26px;margin:0;
 display:inline-block;font:15px/1.35 'DejaVu Sans Mono',monospace">{code}</pre>"""
 SHOWN = "return document.querySelector('#map').naturalWidth > 0 && document.querySelector('#photo').naturalWidth > 0"
@@ -102,7 +103,7 @@ def served(model, port=8765):
 def main():
     """Draw leaves, train, test, explain and serve; and keep what a user would see."""
     runpy.run_path(str(ROOT / "examples" / "plot_look_inside.py"))
-    save(Image.open("look-inside-why.png"), "explanation.png")
+    save(Image.open("look-inside-why.png"), "explanation.jpg")
     example = runpy.run_path(str(ROOT / "examples" / "plot_colour_photographs.py"))
     rng = np.random.default_rng(1)
     for kind in example["LEAVES"]:
@@ -115,7 +116,7 @@ def main():
     options = webdriver.ChromeOptions()
     for flag in FLAGS:
         options.add_argument(flag)
-    browser = webdriver.Chrome(options=options)
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:
         train = "ddlcn train leaves -o leaves.ddlcn --train-per-class 10 --report report"
         terminal(browser, "tour-train.png", train)

@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 EVIDENCE_COLOURS = "RdBu_r"  # red is evidence for the class, blue against it
 
 
-def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarray:
-    """Draw evidence over a grey image, as RGB in [0, 1]: the stronger, the more colour; ±`largest` is full."""
+def evidence_layer(evidence: np.ndarray, largest: float) -> np.ndarray:
+    """Return evidence as RGBA in [0, 1]: the stronger, the more colour and the more opaque; ±`largest` is full."""
     from matplotlib import colormaps
 
     strength = np.clip(evidence / max(largest, 1e-12), -1, 1)
-    colour = colormaps[EVIDENCE_COLOURS](0.5 + strength / 2)[..., :3]
-    cover = 0.85 * np.sqrt(np.abs(strength))[..., None]
+    layer: np.ndarray = colormaps[EVIDENCE_COLOURS](0.5 + strength / 2)
+    layer[..., 3] = 0.85 * np.sqrt(np.abs(strength))
+    return layer
+
+
+def overlay(grey: np.ndarray, evidence: np.ndarray, largest: float) -> np.ndarray:
+    """Draw evidence over a grey image, as RGB in [0, 1]."""
+    layer = evidence_layer(evidence, largest)
+    colour, cover = layer[..., :3], layer[..., 3:]
     return (1 - cover) * (0.15 + 0.75 * grey[..., None]) + cover * colour
 
 

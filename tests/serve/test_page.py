@@ -1,5 +1,6 @@
 """The page in a browser."""
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -99,6 +100,12 @@ def test_choose_files(page: Page, files: list[str], model) -> None:
     for name in ("photo", "map"):
         size = f"return {name}.complete && {name}.naturalWidth > 0 && {name}.getBoundingClientRect().width > 100"
         assert wait(page, lambda size=size: page.execute_script(size))
+
+    def coloured() -> bool:  # the evidence lies above the grey image
+        with Image.open(io.BytesIO(page.find_element("css selector", ".frame .after").screenshot_as_png)) as shown:
+            return bool(np.ptp(np.asarray(shown.convert("RGB"), int), axis=2).max() > 60)
+
+    assert wait(page, coloured)
     third = page.find_elements("css selector", "#images button")[2]  # a TIFF, which no browser shows by itself
     third.click()
     wait(page, lambda: text(page, "#file") == "three.tiff")

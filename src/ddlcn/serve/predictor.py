@@ -7,20 +7,20 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 
 from ddlcn import __version__
 from ddlcn.assessment import Assessment
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.description import describe
+from ddlcn.drawing import evidence_layer
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.evidence import ChannelEvidence, Evidence
 from ddlcn.images import decode_file
 from ddlcn.images.decode import naming
 from ddlcn.report.atoms import atom_channels, atom_class, atom_note, atom_values, heaviest, shared, visible_patch
 from ddlcn.report.explanation import strongest
-from ddlcn.report.pixels import EVIDENCE_COLOURS, data_uri, working_picture
+from ddlcn.report.pixels import data_uri, working_picture
 from ddlcn.report.strokes import svg_paths
 from ddlcn.serve import answers
 from ddlcn.serve.limits import Limits
@@ -107,7 +107,7 @@ class Predictor:
             deskewed=self.model.encoder_.deskew is not None,
             largest=largest,
             image=data_uri(picture, max(evidence.shape)),
-            map=data_uri(_coloured(values, largest), max(evidence.shape), "PNG"),
+            map=data_uri(evidence_layer(values, largest), max(evidence.shape), "PNG"),
             values=values.tolist() if numbers else None,
             atoms=[self._share(image, evidence, *each) for each in strongest(self.model, evidence)],
         )
@@ -208,14 +208,6 @@ def _patch(evidence: ChannelEvidence, i: int) -> answers.Patch:
     return answers.Patch(
         left=(x - (size - 1) / 2) / width, top=(y - (size - 1) / 2) / height, width=size / width, height=size / height
     )
-
-
-def _coloured(values: np.ndarray, largest: float) -> np.ndarray:
-    """Evidence as RGBA bytes: the stronger, the more opaque."""
-    strength = values / max(largest, 1e-12)
-    colours = colormaps[EVIDENCE_COLOURS](0.5 + 0.3 * np.sign(strength) + 0.1 * strength)  # never pale
-    colours[..., 3] = np.abs(strength) ** 0.7
-    return (255 * colours + 0.5).astype(np.uint8)
 
 
 def _text(label: Any) -> str:
