@@ -51,6 +51,7 @@ class AssessmentMixin:
     classes_: np.ndarray
     encoder_: ImageEncoder
     svm_: LinearSVM
+    n_train_: int
     _parts: Callable[[Any], Iterator[csr_array]]  # features of images, some rows at a time
 
     def novelty(self, X: Any) -> np.ndarray:
