@@ -52,7 +52,6 @@ class AssessmentMixin:
     encoder_: ImageEncoder
     n_train_: int
     svm_: LinearSVM
-    n_train_: int
     _parts: Callable[[Any], Iterator[csr_array]]  # features of images, some rows at a time
 
     def novelty(self, X: Any) -> np.ndarray:
