@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 
 MAX_ROUNDS, MAX_EPOCHS = 1000, 100
 _ROUND_ENDS = 0.1  # share of its largest slope
-_WORTH_THREADS = 400  # rows: fewer are solved sooner than threads take over
+WORTH_THREADS = 400  # rows: fewer are solved sooner than threads take over
 
 
 class Task(NamedTuple):
@@ -54,7 +54,7 @@ class Problem:
 
     def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Results of a function for each call, on threads unless there are so few rows that these would cost more."""
-        n_jobs = self.n_jobs if len(self.y) >= _WORTH_THREADS else 1
+        n_jobs = self.n_jobs if len(self.y) >= WORTH_THREADS else 1
         return list(Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(function)(*call) for call in calls))
 
     @property

@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ddlcn.blas import one_blas_thread
 from ddlcn.kernels import svm as kernels
-from ddlcn.linear.dual import MAX_ROUNDS, Solution, Task, relative_gap, ridge_of, run_epochs
+from ddlcn.linear.dual import MAX_ROUNDS, WORTH_THREADS, Solution, Task, relative_gap, ridge_of, run_epochs
 
 _HEAVY = 1 / 5  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16
@@ -60,6 +60,7 @@ def gram_matrix(X: csr_array, n_jobs: int | None = None, rows: np.ndarray | None
     n = len(entries[0])
     gram, stripes, heavy = np.zeros((n, n), X.dtype), _stripes(n), counts >= max(1, _HEAVY * n)
     light = np.where(heavy, 0, counts)
+    n_jobs = n_jobs if n >= WORTH_THREADS else 1
     with one_blas_thread(), Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
         for start, stop in _blocks(heavy, max(256, _DENSE_ENTRIES // n, n // 4)):
             wanted = heavy[start:stop]
