@@ -120,9 +120,10 @@ def _confusions(results: Results, dataset: str) -> Iterator[tuple[str, str, Figu
         counts = results.confusion(key)
         figure = Figure(figsize=(5, 5), layout="constrained")
         axes = figure.subplots()
-        axes.imshow(np.log1p(counts), cmap="Blues")
+        shades = np.log1p(counts)
+        axes.imshow(shades, cmap="Blues", vmin=0)
         for row, column in np.ndindex(counts.shape):
-            colour = "white" if row == column else "black"
+            colour = "white" if shades[row, column] > 0.6 * shades.max() else "black"
             if counts[row, column]:
                 axes.text(column, row, str(counts[row, column]), ha="center", va="center", color=colour, fontsize=7)
         axes.set_xticks(range(len(names)), names, rotation=90)
