@@ -25,7 +25,7 @@ from ddlcn.images import read_colour, read_grey, take
 from ddlcn.layers.dictionary import DictionaryLearning, class_seeds, principal_components, reduced
 from ddlcn.layers.pooling import MeanGrid
 from ddlcn.linear.gram import gram_matrix
-from ddlcn.preprocessing.augmentation import Augmentation, copies
+from ddlcn.preprocessing.augmentation import Augmentation, copies, suited_policies
 from ddlcn.preprocessing.deskew import deskewed_size
 from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn.selection import POLICIES, Selection
@@ -33,7 +33,6 @@ from ddlcn.selection import POLICIES, Selection
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
 _ROWS_AT_ONCE = 4096  # that get other weights
 _COLOR_SAMPLE = 100  # images that are examined for colour, but at least three of each class
-_MEASURED, _SMALL = 5, 72  # images that are measured; pixels of the shorter side of a small one
 _COLORED = 0.1  # share of images with colour from which on colour is described
 
 Images = Sequence[Any]
@@ -264,25 +263,6 @@ def choose_deskew(
         return choose.deskew(size, encoded)
 
 
-def _suited_policies(encoder: ImageEncoder, images: Images) -> list[str]:
-    """Augmentations to compare: no flips of deskewed images, such as digits; affine copies of small images only.
-
-    On larger images affine copies take the most time and gain no more than flips; on aligned faces they do harm.
-    """
-    allowed = [getattr(channel.descriptor, "policies", POLICIES) for channel in encoder.channels]
-    suited = [policy for policy in POLICIES if all(policy in each for each in allowed)]
-    if encoder.deskew is not None:
-        return [policy for policy in suited if policy != "flip"]
-    if "affine" in suited and not _are_small(images):
-        suited.remove("affine")
-    return suited
-
-
-def _are_small(images: Images) -> bool:
-    some = images[:: -(-len(images) // _MEASURED)]
-    return bool(np.median([min(PreparedImage(image).shape) for image in some]) < _SMALL)
-
-
 def augmented(
     setting: str,
     encoder: ImageEncoder,
@@ -300,10 +280,11 @@ def augmented(
     with run.time("augmentation"):
         policy, done, encoded = setting, np.empty(0, np.int64), None
         if setting == "auto":
+            allowed = [getattr(channel.descriptor, "policies", POLICIES) for channel in encoder.channels]
             policy, done, encoded = choose.augmentation(
                 rows[choose.sample],
                 lambda *each: run.assemble(parts(*each), encoder.n_features),
-                _suited_policies(encoder, images),
+                suited_policies([p for p in POLICIES if all(p in each for each in allowed)], encoder.deskew, images),
             )
         else:
             choose.fixed("augmentation", setting, "given, or by the preset")

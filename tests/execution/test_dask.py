@@ -166,7 +166,7 @@ def test_workers_killed_during_a_training(whole, digits, tmp_path, kills):
 
 
 def test_last_worker_leaves(tmp_path):
-    """A task that nobody does is not awaited for ever."""
+    """Without any worker, a training ends with an error."""
     calls, folder = {f"rows-{wait}": (1, str(tmp_path / "log"), wait) for wait in (0, 3)}, WorkFolder(tmp_path / "work")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,

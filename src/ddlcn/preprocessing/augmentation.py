@@ -6,15 +6,18 @@ policies on held-out training images.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import affine_transform, gaussian_filter, map_coordinates
 
 from ddlcn.errors import DDLCNError
+from ddlcn.images import DecodedImage
 
 _COPIES = 1000  # each image gets as many copies as lead to this number, but at least one, at most eight
 _MOST_PER_IMAGE = 8
+_MEASURED, _SMALL = 5, 72  # images that are measured; pixels of the shorter side of a small one
 _ELASTIC_FIELDS = 1000
 _ELASTIC_SMOOTHNESS = 0.12  # standard deviation of the Gaussian, in shorter sides of the image
 _ELASTIC_STRENGTH = 0.022  # root mean square of displacements, in shorter sides of the image
@@ -86,6 +89,23 @@ def check_policy(policy: str) -> None:
     if policy not in (*POLICIES, "auto"):
         known = ", ".join(map(repr, POLICIES))
         raise DDLCNError(f'augmentation={policy!r}: unknown; choose one of {known} or "auto"')
+
+
+def suited_policies(
+    policies: Sequence[str], deskewed_size: tuple[float, float] | None, images: Sequence[Any]
+) -> list[str]:
+    """The policies to compare: no flips of deskewed images, such as digits; affine copies of small images only.
+
+    On larger images affine copies take the most time and gain no more than flips; on aligned faces they do harm.
+
+    >>> suited_policies(["none", "flip", "affine"], None, np.zeros((2, 80, 90)))
+    ['none', 'flip']
+    """
+    if deskewed_size is not None:
+        return [policy for policy in policies if policy != "flip"]
+    some = images[:: -(-len(images) // _MEASURED)] if "affine" in policies else ()
+    large = len(some) > 0 and np.median([min(DecodedImage(image).shape) for image in some]) >= _SMALL
+    return [policy for policy in policies if policy != "affine" or not large]
 
 
 def copies(policy: str, y: np.ndarray, total: int | None = None) -> tuple[np.ndarray, tuple[Augmentation, ...]]:
