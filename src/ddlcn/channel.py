@@ -2,6 +2,7 @@
 
     sift        descriptors ─► locality codes over V ─► maxima and minima over a pyramid, weighted by depth
     sift_grid   descriptors of the smallest patches ─► linear codes over the deeper dictionary U ─► means over a grid
+    covariance  SIFT and colour of each patch, whitened ─► logarithm of their covariance over the image
 
 Each image gives a block of unit length (of zeros if all its codes are zero).
 """
@@ -20,6 +21,7 @@ import numpy as np
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels import pooling
 from ddlcn.layers.coding import Codebook, Codes, LinearCoder
+from ddlcn.layers.covariance import LogCovariance
 from ddlcn.layers.dictionary import DictionaryLearning, reduced
 from ddlcn.layers.part import Part
 from ddlcn.layers.patches import Descriptors
@@ -43,11 +45,11 @@ class Channel:
     Parameters
     ----------
     name : str
-    descriptor : DenseSIFT, ColorStatistics, Backbone, or another part with `describe` and `n_features`
+    descriptor : DenseSIFT, ColorStatistics, JointDescriptor, Backbone, or another part with `describe` and `n_features`
     coder : LocalityCoder, LLCCoder, LinearCoder or None
-        How descriptors are encoded; None takes them as they are (mean pooling only).
-    pooling : SpatialPyramid or MeanGrid
-        Maxima of locality codes over a pyramid, or means over a grid.
+        How descriptors are encoded; None takes them as they are (not with a pyramid).
+    pooling : SpatialPyramid, MeanGrid or LogCovariance
+        Maxima of locality codes over a pyramid, means over a grid, or covariances of descriptors.
     dictionary : DictionaryLearning, str or None
         How dictionaries are learnt; the name of another channel uses the deeper dictionaries of that one.
     deeper_coder : LocalityCoder or LLCCoder, optional
@@ -59,13 +61,14 @@ class Channel:
     dictionaries, atom_classes : tuple of arrays, array of int
         V, U, …, once they are learnt, and the number of the class of each atom of V.
     projection : tuple of arrays
-        Mean and principal components of descriptors, if the dictionaries have `n_components`.
+        Mean and principal components of descriptors, if the dictionaries have `n_components`; what whitens them for
+        covariances.
 
     Examples
     --------
     >>> from ddlcn import presets
     >>> [channel.name for channel in presets.best().channels]
-    ['sift', 'sift_grid', 'color']
+    ['sift', 'sift_grid', 'color', 'covariance']
     """
 
     name: str
@@ -123,7 +126,10 @@ class Channel:
             raise DDLCNError(f'weight={self.weight!r} of {own}: must be "auto" or above 0, at most {MAX_WEIGHT:g}')
         if not 0 < self.power <= 4:
             raise DDLCNError(f"power={self.power} of {own}: must be above 0, at most 4")
-        if linear != isinstance(self.pooling, MeanGrid):
+        if isinstance(self.pooling, LogCovariance):
+            if self.coder is not None or self.dictionary is not None:
+                raise DDLCNError(f"{own}: use LogCovariance with coder=None and dictionary=None")
+        elif linear != isinstance(self.pooling, MeanGrid):
             raise DDLCNError(f"{own}: use MeanGrid with LinearCoder or no coder, and SpatialPyramid with others")
         if self.coder is not None and self.dictionary is None:
             raise DDLCNError(f"{own}: its coder needs dictionary=DictionaryLearning(), or a channel's name")
@@ -171,6 +177,9 @@ class Channel:
     @cached_property
     def n_features(self) -> int:
         """Length of a block."""
+        if isinstance(self.pooling, LogCovariance):
+            k = len(self.projection[0])
+            return k * (k + 1) // 2
         if isinstance(self.pooling, MeanGrid):
             n_codes = self.descriptor.n_features if self.coder is None else self._matrix.shape[1]
             return self.pooling.n_cells * n_codes
@@ -181,6 +190,9 @@ class Channel:
         """Return the blocks of some images, of unit length each."""
         if isinstance(self.pooling, MeanGrid):
             return [self._mean_block(image) for image in images]
+        if isinstance(self.pooling, LogCovariance):
+            columns = np.arange(self.n_features, dtype=np.int32)
+            return [Block(columns, self.pooling.pool(image, self.projection[0])) for image in images]
         codes = self.codes(np.concatenate([image.values for image in images]))
         found, start = [], 0
         for image in images:
@@ -229,12 +241,14 @@ class Channel:
 
         Returns
         -------
-        shares : (n_patches, k) array, k = 1 for mean pooling
+        shares : (n_patches, k) array, k = 1 without a pyramid
         atoms : (n_patches, k) array of the atoms of V that have these shares, or None
         """
         coef = coef.astype(np.float64)
         if isinstance(self.pooling, MeanGrid):
             return self._mean_shares(image, coef), None
+        if isinstance(self.pooling, LogCovariance):
+            return self.pooling.shares(image, self.projection[0], coef)[:, None], None
         codes, n_atoms = self.codes(image.values), len(self.dictionaries[0])
         cells = self.pooling.cells(image.positions, image.shape)
         maximum, minimum = self.pooling.pool_cells(codes, cells, n_atoms)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ddlcn import learning, training_data
+from ddlcn import learning, suitability, training_data
 from ddlcn.assessment import AssessmentMixin
 from ddlcn.channel import Channel
 from ddlcn.descriptors.backbone import maps_reused
@@ -155,8 +155,8 @@ class DDLCNClassifier(AssessmentMixin, ImageEstimator):
         with session(self.work_folder, self.n_jobs, self.verbose) as run, maps_reused():
             unseen, levels = learning.unseen_images(settings.channels, y, seed), value_range(images)
             choose = Selection(y, seed, unseen, self.n_jobs)
-            channels = learning.suited_channels(settings.channels, choose, levels, images, run)
-            deskew = learning.choose_deskew(settings.deskew, choose, channels[0], levels, images, run)
+            channels = suitability.suited_channels(settings.channels, choose, levels, images, run)
+            deskew = suitability.choose_deskew(settings.deskew, choose, channels[0], levels, images, run)
             encoder = learning.learn_encoder(channels, deskew, levels, images, y, seed, run)
             rows = learning.encoded(encoder, images, run)
             encoder, rows = learning.weighted(encoder, rows, choose, run)

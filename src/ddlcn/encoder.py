@@ -7,7 +7,6 @@ with a block b of unit length from each channel, so that Gram matrices of channe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -159,15 +158,7 @@ class ImageEncoder:
             By the names of channels.
         """
         prepared = PreparedImage(image, self.value_range, augmentation, self.deskew)
-        found: dict[str, Descriptors] = {}
-        for channel, key in zip(self.channels, self._descriptor_keys, strict=True):
-            if key not in found:
-                found[key] = channel.descriptor.describe(prepared)
-        return {c.name: found[key] for c, key in zip(self.channels, self._descriptor_keys, strict=True)}
-
-    @cached_property
-    def _descriptor_keys(self) -> list[str]:
-        return [json.dumps(channel.descriptor.to_dict(), sort_keys=True) for channel in self.channels]
+        return {channel.name: prepared.described(channel.descriptor) for channel in self.channels}
 
     def working_image(self, image: Any, shape: tuple[int, int], colour: bool = False) -> np.ndarray:
         """Return an image as descriptors of this shape see it: resized, deskewed, in grey or as RGB."""

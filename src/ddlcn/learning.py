@@ -6,7 +6,6 @@ Work is cut into tasks, functions that depend on their arguments only, and given
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,22 +17,19 @@ from scipy.sparse import csr_array, hstack
 from sklearn.base import clone
 
 from ddlcn.channel import Channel
-from ddlcn.descriptors.color import grey_by_class_score, has_color
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
-from ddlcn.images import read_colour, read_grey, take
+from ddlcn.images import take
+from ddlcn.layers.covariance import LogCovariance
 from ddlcn.layers.dictionary import DictionaryLearning, class_seeds, principal_components, reduced
-from ddlcn.layers.pooling import MeanGrid
 from ddlcn.linear.gram import gram_matrix
 from ddlcn.preprocessing.augmentation import Augmentation, copies, suited_policies
-from ddlcn.preprocessing.deskew import deskewed_size
 from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn.selection import POLICIES, Selection
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
 _ROWS_AT_ONCE = 4096  # that get other weights
-_COLOR_SAMPLE = 100  # images that are examined for colour, but at least three of each class
-_COLORED = 0.1  # share of images with colour from which on colour is described
+_MOMENTS = 200  # images that whiten descriptors
 
 Images = Sequence[Any]
 Size = tuple[float, float]
@@ -70,6 +66,14 @@ def learn_reduced_class(
     return dictionary.learn(reduced(samples, *projection), seed)
 
 
+def sum_moments(
+    images: Images, descriptor: Any, value_range: Range, deskew: Size | None, pooling: LogCovariance
+) -> np.ndarray:
+    """The sum of the second moments of the descriptors of some images."""
+    prepared = (PreparedImage(image, value_range, None, deskew) for image in images)
+    return np.sum([pooling.moment(descriptor.describe(image)) for image in prepared], axis=0)
+
+
 def encode_images(encoder: ImageEncoder, images: Images, augmentations: Sequence[Augmentation]) -> csr_array:
     """Encode some images."""
     return encoder.transform(images, augmentations)
@@ -85,28 +89,6 @@ def _is_matrix(found: Any, *call: Any, rows: Any = None, columns: int) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------------- steps
-
-
-def suited_channels(
-    channels: Sequence[Channel], choose: Selection, value_range: Range, images: Images, run: Any
-) -> tuple[Channel, ...]:
-    """The channels, those of colour only if a tenth of the images have any; a warning if colour follows the class."""
-    if not any(getattr(channel.descriptor, "needs_color", False) for channel in channels):
-        return tuple(channels)
-    with run.time("colour"):
-        sample = choose.some_of_each_class(_COLOR_SAMPLE)
-        colored = np.array([has_color(read_colour(images[i], value_range=value_range)) for i in sample])
-    share = float(colored.mean())
-    choose.fixed("color", share >= _COLORED, f"{share:.0%} of the images that were examined have colour")
-    if grey_by_class_score(colored, choose.y[sample]) == 1:
-        what = "some classes have grey images only and others colour images only"
-        warnings.warn(
-            f"{what}: the model may learn the kind of camera; use the same kind of images for all", stacklevel=4
-        )
-    suited = tuple(c for c in channels if share >= _COLORED or not getattr(c.descriptor, "needs_color", False))
-    if not suited:
-        raise DDLCNError("the images have no colour, which all channels need: add a channel such as sift")
-    return suited
 
 
 def learn_encoder(
@@ -133,6 +115,10 @@ def learn_encoder(
         else learnt.get(channel.name, channel)
         for channel in used
     )
+    with run.time("covariance"):
+        teaching = np.flatnonzero(~unseen_images(channels, y, seed)) if learnt else np.arange(len(y))
+        whitened = partial(_whitened, deskew=deskew, value_range=value_range, images=take(images, teaching), run=run)
+        found = tuple(whitened(c) if isinstance(c.pooling, LogCovariance) else c for c in found)
     weights = tuple(1.0 if channel.weight == "auto" else float(channel.weight) for channel in found)
     return ImageEncoder(found, weights, value_range, deskew)
 
@@ -167,6 +153,16 @@ def _learnt(
     dictionaries = dictionary.learn_deeper(np.concatenate(list(learnt)), seed)
     atom_classes = np.repeat(np.arange(n_classes, dtype=np.int32), dictionary.atoms_per_class)
     return replace(channel, dictionary=dictionary, projection=projection).learnt(dictionaries, atom_classes)
+
+
+def _whitened(channel: Channel, deskew: Size | None, value_range: Range, images: Images, run: Any) -> Channel:
+    """A channel that knows how its descriptors are whitened, by some of the images."""
+    images = take(images, np.linspace(0, len(images) - 1, min(_MOMENTS, len(images))).astype(int))
+    parts = [images[at : at + 8] for at in range(0, len(images), 8)]
+    calls = [(part, channel.descriptor, value_range, deskew, channel.pooling) for part in parts]
+    moment = sum(run.map("moments", sum_moments, calls, "Covariance")) / len(images)
+    whitening = channel.pooling.whitening(moment)
+    return replace(channel.with_params(pooling__n_components=len(whitening)), projection=(whitening,))
 
 
 def _teaching_images(dictionary: DictionaryLearning, y: np.ndarray, seed: int) -> list[np.ndarray]:
@@ -240,27 +236,6 @@ def weighted(encoder: ImageEncoder, rows: csr_array, choose: Selection, run: Any
         parts = (rows[at : at + _ROWS_AT_ONCE] for at in starts)
         scaled = (hstack([part[:, own] * factor for own, factor in blocks], format="csr") for part in parts)
         return found, run.assemble(scaled, found.n_features)
-
-
-def choose_deskew(
-    setting: bool | str, choose: Selection, channel: Channel, value_range: Range, images: Images, run: Any
-) -> Size | None:
-    """The size that foregrounds are deskewed to, or None; compared by descriptors on a grid, without encoding."""
-    if setting is False:
-        return choose.fixed("deskew", None, "given, or by the preset")
-    with run.time("deskew"):
-        sample = take(images, choose.sample)
-        size = deskewed_size((read_grey(image, value_range=value_range) for image in sample), len(sample))
-        if setting is True:
-            why = "" if size else ", but the images have no foreground on a uniform background"
-            return choose.fixed("deskew", size, f"given{why}")
-        grid = Channel("grid", channel.descriptor, None, MeanGrid(), power=channel.power)
-
-        def encoded(deskew: Size | None) -> csr_array:
-            encoder = ImageEncoder((grid,), (1.0,), value_range, deskew)
-            return run.assemble(encode(encoder, sample, run, stage="Deskew"), encoder.n_features)
-
-        return choose.deskew(size, encoded)
 
 
 def augmented(

@@ -11,8 +11,10 @@ from ddlcn.channel import Channel
 from ddlcn.descriptors.backbone import Backbone
 from ddlcn.descriptors.color import ColorStatistics
 from ddlcn.descriptors.efficientnet import NETWORKS
+from ddlcn.descriptors.joint import JointDescriptor
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.coding import LinearCoder, LocalityCoder
+from ddlcn.layers.covariance import LogCovariance
 from ddlcn.layers.dictionary import DictionaryLearning
 from ddlcn.layers.pooling import MeanGrid, SpatialPyramid
 from ddlcn.layers.sift import DenseSIFT
@@ -58,7 +60,9 @@ def paper(backbone: str | None = None, **dictionary: Any) -> Preset:
 
 
 def best(backbone: str | None = None, **dictionary: Any) -> Preset:
-    """The default: `sift` and `color` at several sizes with minima beside maxima, `sift_grid`, the rest by selection.
+    """The default: `sift` and `color` at several sizes with minima beside maxima, `sift_grid` and `covariance`.
+
+    All else is left to selection.
 
     Parameters
     ----------
@@ -93,7 +97,10 @@ def best(backbone: str | None = None, **dictionary: Any) -> Preset:
         pooling=SpatialPyramid((1, 2, 4), minima=True),
         weight="auto",
     )
-    return Preset((sift, sift_grid, color, *_backbone_channels(backbone, dictionary)))
+    covariance = Channel(
+        "covariance", JointDescriptor(**patches, contrast_threshold=0.1), None, LogCovariance(), weight="auto"
+    )
+    return Preset((sift, sift_grid, color, covariance, *_backbone_channels(backbone, dictionary)))
 
 
 def _backbone_channels(network: str | None, dictionary: dict[str, Any]) -> list[Channel]:

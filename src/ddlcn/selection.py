@@ -1,8 +1,8 @@
 """Selection: settings chosen on held-out training images, all by one rule.
 
 Candidates come in a fixed order, the default first. A candidate replaces the incumbent if its mean gain in
-held-out log-likelihood exceeds the standard error of that gain, image by image. Where nothing can be held out, the
-default stays.
+held-out log-likelihood exceeds the standard error of that gain, image by image. Where fewer than four images can be
+held out, the default stays.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
 POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
 _MOST = 1000  # images that candidates are compared on
 _PER_CLASS = 30
+_FEWEST = 4  # held-out images: the gains of fewer exceed their standard error by chance
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
 
 Encode = Callable[[np.ndarray, tuple[Augmentation, ...]], csr_array]  # rows of copies of training images
@@ -92,8 +93,8 @@ class Selection:
         """
         incumbent, *others = candidates
         best = log_likelihoods(incumbent)
-        if len(best) < 2:  # one image has no standard error
-            return self.fixed(setting, incumbent, "default, because no image can be held out")
+        if len(best) < _FEWEST:
+            return self.fixed(setting, incumbent, f"default, because fewer than {_FEWEST} images can be held out")
         rows = [_row(setting, incumbent, 0.0, 0.0, False, "default")]
         for candidate in others:
             found = log_likelihoods(candidate)

@@ -39,7 +39,6 @@ class ColorStatistics(PatchDescriptor):
 
     n_features, role = N_FEATURES, "descriptor"
     rules: ClassVar = PatchDescriptor.rules
-    needs_color = True
 
     def values(self, image: PreparedImage, shape: tuple[int, int], step: int) -> np.ndarray:
         """Return the descriptors of all patches of an image at working size, size by size, row by row."""
@@ -49,6 +48,9 @@ class ColorStatistics(PatchDescriptor):
         brightness = values[:, N_PLANES - 1 : N_PLANES * N_CELLS**2 : N_PLANES]
         brightness -= brightness.mean(axis=1, keepdims=True)
         return values
+
+    def for_grey(self) -> None:
+        """Return None: images without colour are not described."""
 
     @staticmethod
     def is_colored(atoms: np.ndarray) -> np.ndarray:

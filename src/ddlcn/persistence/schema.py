@@ -16,6 +16,7 @@ import numpy as np
 
 from ddlcn.channel import MAX_WEIGHT, Channel
 from ddlcn.conformal import sees_color, sees_whole_image
+from ddlcn.layers.covariance import N_PLACE, LogCovariance
 from ddlcn.layers.dictionary import DictionaryLearning
 from ddlcn.layers.part import Part
 from ddlcn.preprocessing.augmentation import POLICIES
@@ -87,6 +88,8 @@ def check(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
         if reduced:
             wanted[f"{name}.projection.0"] = {Tensor("F32", (given,))}
             wanted[f"{name}.projection.1"] = {Tensor("F32", (n_features, given))}
+        if isinstance(channel.pooling, LogCovariance):
+            wanted[f"{name}.projection.0"] = {Tensor("F32", (channel.pooling.n_components, given + N_PLACE))}
     if "calibration.own" in tensors:  # files of before have none
         wanted |= _calibration(tensors, channels)
     expect(set(tensors) == set(wanted), f"its tensors are not {', '.join(sorted(wanted))}")

@@ -44,7 +44,7 @@ class PreparedImage:
         self._source, self._decoded = source, DecodedImage(source, value_range)
         self._value_range = value_range
         self._augmentation, self._deskewed_size = augmentation, deskewed_size
-        self.computed: dict[Any, Any] = {}  # what descriptors share, such as the maps of a network
+        self.computed: dict[Any, Any] = {}  # descriptors, and what they share, such as the maps of a network
         self._found: dict[tuple[bool, tuple[int, int]], np.ndarray] = {}
 
     @property
@@ -84,6 +84,22 @@ class PreparedImage:
         array of shape (height, width, 3), float32 in [0, 1]
         """
         return self._prepared(shape or self.shape, colour=True)
+
+    def described(self, descriptor: Any) -> Any:
+        """Return what a descriptor says of the image; equal descriptors are asked once.
+
+        Parameters
+        ----------
+        descriptor : part with `describe` and `to_dict`
+
+        Returns
+        -------
+        Descriptors
+        """
+        key = str(descriptor.to_dict())
+        if key not in self.computed:
+            self.computed[key] = descriptor.describe(self)
+        return self.computed[key]
 
     def _prepared(self, shape: tuple[int, int], colour: bool) -> np.ndarray:
         key = colour, shape

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ddlcn import learning, presets
+from ddlcn import learning, presets, suitability
 from ddlcn.encoder import ImageEncoder
 from ddlcn.execution import Run, session
 from ddlcn.images import absolute, as_images, canonical_order, take, value_range
@@ -108,7 +108,7 @@ class MNISTRecipe(ClassifierMixin, BaseEstimator):
         p, q, seed = self.images_per_class, self.atoms_per_class, self.random_state
         channels, grey = presets.best(images_per_class=p, atoms_per_class=q).channels[:2], value_range(images)
         choose = Selection(y, seed, learning.unseen_images(channels, y, seed), self.n_jobs)
-        size = learning.choose_deskew(True, choose, channels[0], grey, images, run)
+        size = suitability.choose_deskew(True, choose, channels[0], grey, images, run)
         encoder = learning.learn_encoder(channels, size, grey, images, y, seed, run)
         rows = learning.encoded(encoder, take(images, choose.sample), run)
         return encoder, choose.weights(encoder.channels, lambda: learning.channel_grams(encoder, rows, run))

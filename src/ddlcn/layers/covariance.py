@@ -1,0 +1,149 @@
+"""Covariance pooling: which descriptors of an image occur together, where, and how often.
+
+With x_i a descriptor, followed by the position of its patch and 1, and P from the training images,
+
+    z_i = P x_i,   S = Σ_i z_i z_iᵀ / n,   L = log((S + ε) / (1 + ε))
+
+P whitens: over the training images the mean of S is the identity, so that L is zero for a mean image. The
+logarithm of a matrix acts on its eigenvalues; with it, straight lines between covariances make sense to a linear SVM
+(the log-Euclidean metric of Arsigny et al., 2006; covariances as descriptors: Tuzel, Porikli and Meer, 2006). Since 1
+is among the numbers, S has the mean of descriptors beside their covariance.
+
+**Evidence.** With f(λ) = log((λ + ε) / (1 + ε)) and g(λ) = (f(λ) − f(0)) / λ, which is finite at 0,
+
+    L = f(0) + g(S) S = Σ_i [f(0) + g(S) z_i z_iᵀ] / n
+
+so a linear score tr(A L) is a sum over patches, with nothing approximated: tr(A) f(0) / n + z_iᵀ A g(S) z_i / n.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ddlcn.blas import one_blas_thread
+from ddlcn.layers.part import Part
+from ddlcn.layers.patches import Descriptors
+from ddlcn.rules import number, whole
+
+N_PLACE = 3  # numbers beside a descriptor: row and column as shares of the image's sides, and 1
+_SMALLEST_VARIANCE = 1e-6  # of a principal component, relative to the largest
+
+
+class LogCovariance(Part):
+    """The logarithm of the covariance of whitened descriptors.
+
+    Parameters
+    ----------
+    n_components : int
+        Principal components of descriptors with positions, at most.
+    epsilon : float
+        Added to variances, which are 1 on average: smaller ones count as equal.
+    """
+
+    role = "pooling"
+    rules: ClassVar = {"n_components": whole(1, 512), "epsilon": number(1e-6, 1e3)}
+    n_cells = 1
+
+    def __init__(self, n_components: int = 128, epsilon: float = 0.1) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+
+    @staticmethod
+    def moment(image: Descriptors) -> np.ndarray:
+        """Return Σ x xᵀ / n of an image, in float64.
+
+        Parameters
+        ----------
+        image : Descriptors
+
+        Returns
+        -------
+        array of shape (n_features + 3, n_features + 3)
+        """
+        x = _with_place(image)
+        with one_blas_thread():
+            return (x.T @ x).astype(np.float64) / len(x)
+
+    def whitening(self, moment: np.ndarray) -> np.ndarray:
+        """Return P, by which the principal components of the mean moment of images have variance 1.
+
+        Parameters
+        ----------
+        moment : array of shape (n, n)
+
+        Returns
+        -------
+        array of shape (n_components or fewer, n)
+        """
+        scale = np.sqrt(np.diag(moment))
+        scale[scale == 0] = 1
+        with one_blas_thread():
+            variances, vectors = np.linalg.eigh(moment / scale / scale[:, None])
+        kept = np.flatnonzero(variances > _SMALLEST_VARIANCE * variances[-1])[::-1][: self.n_components]
+        return ((vectors[:, kept] / np.sqrt(variances[kept])).T / scale).astype(np.float32)
+
+    def pool(self, image: Descriptors, whitening: np.ndarray) -> np.ndarray:
+        """Return L at unit length: its upper triangle, entries beside the diagonal times √2.
+
+        Parameters
+        ----------
+        image : Descriptors
+        whitening : array
+            What `whitening` returns.
+
+        Returns
+        -------
+        array of shape (k (k + 1) / 2,) for k components
+        """
+        with one_blas_thread():
+            _, variances, vectors = self._spectrum(image, whitening)
+            log = (vectors * self._log(variances)) @ vectors.T
+        rows, columns = np.triu_indices(len(log))
+        found = log[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+        return (found / _length(found)).astype(np.float32)
+
+    def shares(self, image: Descriptors, whitening: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Share coef · `pool` out among patches, exactly.
+
+        Parameters
+        ----------
+        image : Descriptors
+        whitening : array
+        coef : array of shape (k (k + 1) / 2,)
+
+        Returns
+        -------
+        array of shape (n_patches,)
+        """
+        k = len(whitening)
+        rows, columns = np.triu_indices(k)
+        weights = np.zeros((k, k))
+        weights[rows, columns] = coef * np.where(rows == columns, 0.5, np.sqrt(0.5))
+        weights += weights.T
+        with one_blas_thread():
+            z, variances, vectors = self._spectrum(image, whitening)
+            logs, at_zero = self._log(variances), self._log(np.zeros(1))[0]
+            slopes = np.divide(logs - at_zero, variances, out=np.full(k, 1 / self.epsilon), where=variances > 1e-9)
+            each = ((z @ weights) @ (vectors * slopes) * (z @ vectors)).sum(axis=1)
+        return (each + at_zero * np.trace(weights)) / (len(z) * _length(logs))
+
+    def _log(self, variances: np.ndarray) -> np.ndarray:
+        return np.log((variances + self.epsilon) / (1 + self.epsilon))
+
+    @staticmethod
+    def _spectrum(image: Descriptors, whitening: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Whitened descriptors z, and eigenvalues and eigenvectors of S."""
+        z = (_with_place(image) @ whitening.T).astype(np.float64)
+        variances, vectors = np.linalg.eigh(z.T @ z / len(z))
+        return z, np.maximum(variances, 0), vectors
+
+
+def _with_place(image: Descriptors) -> np.ndarray:
+    place = image.positions / np.array(image.shape, np.float32)
+    return np.concatenate([image.values, place, np.ones((len(place), 1), np.float32)], axis=1)
+
+
+def _length(values: np.ndarray) -> float:
+    return max(float(np.linalg.norm(values)), 1e-30)
