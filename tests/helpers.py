@@ -47,8 +47,8 @@ def image_files(folder, images):
 
 
 def quick_channels(preset="best", **params):
-    """Grey channels of a preset, with fewer patches and atoms; parameters as in `sift__coder__beta=0.1`."""
-    found = [c for c in presets.get_preset(preset, atoms_per_class=2, deeper_atoms=(6,)).channels if c.name != "color"]
+    """The channels of SIFT of a preset, with fewer patches and atoms; parameters as in `sift__coder__beta=0.1`."""
+    found = presets.get_preset(preset, atoms_per_class=2, deeper_atoms=(6,)).channels[:2]
     quick = {"descriptor__min_side": 40, "descriptor__contrast_threshold": 0.1, "weight": 1.0}
     own = {c.name: {k.partition("__")[2]: v for k, v in params.items() if k.startswith(f"{c.name}__")} for c in found}
     return [channel.with_params(**quick | own[channel.name]) for channel in found]

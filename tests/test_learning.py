@@ -13,10 +13,9 @@ from ddlcn.execution.cache import WorkFolder
 from ddlcn.layers.dictionary import class_seeds
 from ddlcn.preprocessing.augmentation import copies
 from ddlcn.preprocessing.prepared import PreparedImage
-from ddlcn.presets import best
 from ddlcn.selection import Selection
 from ddlcn.training_data import check
-from tests.helpers import CountingSIFT, counting_channels, eight_bit, mirrored_digits, quick_channels, quick_model
+from tests.helpers import CountingSIFT, counting_channels, mirrored_digits, quick_channels, quick_model
 
 RANGE = (0.0, 16.0)
 
@@ -77,37 +76,7 @@ def test_reduced_descriptors(digits, run, n_components):
     assert_array_equal(again.transform(digits[0][:3]).toarray(), encoder.transform(digits[0][:3]).toarray())
 
 
-# ------------------------------------------------------------------------------------------ colour, weights
-
-
-def colored_digits(digits, colored):
-    """Digits in red where told so, and labels."""
-    images = np.repeat(eight_bit(digits[0])[..., None], 3, axis=3)
-    images[colored, ..., 1:] //= 3
-    return images, digits[1]
-
-
-@pytest.mark.parametrize(("share", "used"), [(0, False), (0.05, False), (0.5, True), (1, True)])
-def test_color_is_described_if_a_tenth_of_the_images_have_it(digits, run, share, used):
-    rng, choose = np.random.default_rng(0), Selection(digits[1], 0)
-    images, _ = colored_digits(digits, rng.permutation(len(digits[1])) < share * len(digits[1]))
-    channels = learning.suited_channels(best().channels, choose, (0.0, 1.0), images, run)
-    assert [channel.name for channel in channels] == ["sift", "sift_grid", "color"][: 2 + used]
-    (row,) = choose.record
-    assert (row["setting"], row["candidate"]) == ("color", used)
-    assert learning.suited_channels(channels[:1], choose, (0.0, 1.0), images, run) == channels[:1]
-
-
-def test_channels_that_need_colour_which_is_not_there(digits, run):
-    color = [channel for channel in best().channels if channel.name == "color"]
-    with pytest.raises(DDLCNError, match="the images have no colour, which all channels need: add a channel"):
-        learning.suited_channels(color, Selection(digits[1], 0), (0.0, 16.0), digits[0], run)
-
-
-def test_warning_if_colour_follows_the_class(digits, run):
-    images, labels = colored_digits(digits, digits[1] < 2)
-    with pytest.warns(UserWarning, match="some classes have grey images only and others colour images only"):
-        learning.suited_channels(best().channels, Selection(labels, 0), (0.0, 1.0), images, run)
+# ------------------------------------------------------------------------------------------ unseen images, weights
 
 
 def test_dictionaries_are_not_learnt_from_unseen_images(digits, run):

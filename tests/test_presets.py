@@ -18,10 +18,10 @@ def test_paper_is_one_channel_without_selection():
     assert {name: params[f"sift__{name}"] for name in wanted} == wanted
 
 
-def test_best_selects_and_has_three_channels():
+def test_best_selects_and_has_four_channels():
     found = presets.best()
     weights = {channel.name: channel.weight for channel in found.channels}
-    assert weights == {"sift": 1.0, "sift_grid": "auto", "color": "auto"}
+    assert weights == {"sift": 1.0, "sift_grid": "auto", "color": "auto", "covariance": "auto"}
     assert found.channels[1].dictionary == "sift"
     assert found.channels[0].descriptor is found.channels[1].descriptor
     assert (found.deskew, found.augmentation, found.C) == ("auto", "auto", "auto")
@@ -84,9 +84,16 @@ def test_invalid_backbone(message):
 def test_backbone_adds_two_channels():
     pytest.importorskip("onnxruntime", reason="needs the extra backbone")
     found = settings_of(DDLCNClassifier(backbone="efficientnet-lite0")).channels
-    assert [channel.name for channel in found] == ["sift", "sift_grid", "color", "backbone", "backbone_mean"]
-    assert [channel.descriptor.output for channel in found[3:]] == ["stage7", "head"]
-    assert len(found[3].descriptor.sha256) == 64
+    assert [channel.name for channel in found] == [
+        "sift",
+        "sift_grid",
+        "color",
+        "covariance",
+        "backbone",
+        "backbone_mean",
+    ]
+    assert [channel.descriptor.output for channel in found[4:]] == ["stage7", "head"]
+    assert len(found[4].descriptor.sha256) == 64
 
 
 def test_invalid_part_is_refused_before_any_work():

@@ -50,7 +50,7 @@ def test_default_where_nothing_can_be_held_out():
     assert asked == [1]
     (row,) = selection.record
     assert (row["candidate"], row["mean_gain"], row["standard_error"], row["chosen"]) == (1, None, None, True)
-    assert row["reason"] == "default, because no image can be held out"
+    assert row["reason"] == "default, because fewer than 4 images can be held out"
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,13 @@ def test_sample_of_few_images_is_all_of_them():
     assert_array_equal(Selection(y, 0).sample, np.arange(1000))
 
 
-def test_one_held_out_image_decides_nothing():
+@pytest.mark.parametrize(("n_images", "chosen"), [(1, 1), (3, 1), (4, 10)])
+def test_few_held_out_images_decide_nothing(n_images, chosen):
     selection = Selection(np.array([0, 0, 1, 1]), 0)
-    assert selection.choose("C", [1, 10], lambda C: np.log([0.1 * C])) == 1
-    assert selection.record[0]["reason"] == "default, because no image can be held out"
+    assert selection.choose("C", [1, 10], lambda C: np.full(n_images, np.log(0.1 * C))) == chosen
+    if chosen == 10:
+        return
+    assert selection.record[0]["reason"] == "default, because fewer than 4 images can be held out"
 
 
 # ------------------------------------------------------------------------------------------------- weights

@@ -115,7 +115,7 @@ def learn_encoder(
         else learnt.get(channel.name, channel)
         for channel in used
     )
-    with run.time("covariance"):
+    with run.time("dictionaries"):
         teaching = np.flatnonzero(~unseen_images(channels, y, seed)) if learnt else np.arange(len(y))
         whitened = partial(_whitened, deskew=deskew, value_range=value_range, images=take(images, teaching), run=run)
         found = tuple(whitened(c) if isinstance(c.pooling, LogCovariance) else c for c in found)

@@ -39,7 +39,7 @@ def new_images() -> np.ndarray:
 
 def trained() -> DDLCNClassifier:
     """A small model with two channels, deskewing and augmentation."""
-    sift, sift_grid, _ = presets.best(atoms_per_class=3, deeper_atoms=(4,)).channels
+    sift, sift_grid = presets.best(atoms_per_class=3, deeper_atoms=(4,)).channels[:2]
     channels = [sift, sift_grid.with_params(weight=0.5)]
     X, y = images()
     return DDLCNClassifier(channels=channels, deskew=True, augmentation="flip").fit(X[:40], y[:40])

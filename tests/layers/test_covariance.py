@@ -1,0 +1,93 @@
+"""Covariance pooling against SciPy's matrix logarithm; whitening; evidence that adds up."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import logm
+
+from ddlcn.layers.covariance import LogCovariance
+from ddlcn.layers.patches import Descriptors
+
+SHAPE = (40, 60)
+
+
+def image(seed, n=200, n_features=6, rank=None):
+    """Descriptors at random places, correlated; of less than full rank if told so."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((n, rank or n_features)) @ rng.standard_normal((rank or n_features, n_features))
+    positions = rng.uniform(0, SHAPE, (n, 2))
+    return Descriptors(values.astype(np.float32), positions.astype(np.float32), SHAPE, np.full(n, 16, np.int32))
+
+
+def whitened_moment(own, P):
+    x = np.column_stack([own.values, own.positions / SHAPE, np.ones(len(own.values))])
+    return sum(np.outer(z, z) for z in x @ P.T.astype(np.float64)) / len(x)
+
+
+@pytest.fixture
+def training():
+    return [image(seed) for seed in range(8)]
+
+
+def whitening(pooling, images):
+    return pooling.whitening(np.mean([pooling.moment(each) for each in images], axis=0))
+
+
+def test_mean_of_whitened_moments_is_the_identity(training):
+    P = whitening(LogCovariance(), training)
+    assert P.shape == (9, 9)  # six features, position and 1
+    assert_allclose(np.mean([whitened_moment(each, P) for each in training], axis=0), np.eye(9), atol=1e-4)
+    assert whitening(LogCovariance(4), training).shape == (4, 9)
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(200, 0.1), (200, 1.0), (5, 0.1)])
+def test_logarithm_of_the_covariance(training, n, epsilon):
+    """Also of an image with fewer patches than components."""
+    pooling, own = LogCovariance(epsilon=epsilon), image(99, n)
+    P = whitening(pooling, training)
+    S = whitened_moment(own, P)
+    expected = logm((S + epsilon * np.eye(len(S))) / (1 + epsilon)).real
+    expected = np.array([expected[i, j] * (1 if i == j else 2**0.5) for i in range(len(S)) for j in range(i, len(S))])
+    assert_allclose(pooling.pool(own, P), expected / np.linalg.norm(expected), atol=2e-5)
+
+
+def test_inner_products_are_those_of_matrices(training):
+    pooling, others = LogCovariance(), [image(98), image(99)]
+    P = whitening(pooling, training)
+    logs = [logm((whitened_moment(each, P) + 0.1 * np.eye(9)) / 1.1).real for each in others]
+    expected = np.trace(logs[0] @ logs[1]) / np.linalg.norm(logs[0]) / np.linalg.norm(logs[1])
+    assert_allclose(pooling.pool(others[0], P) @ pooling.pool(others[1], P), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [200, 5, 1])
+def test_shares_add_up(training, n):
+    pooling, own = LogCovariance(), image(99, n)
+    P, coef = whitening(pooling, training), np.random.default_rng(0).standard_normal(45)
+    shares = pooling.shares(own, P, coef)
+    assert shares.shape == (n,)
+    assert_allclose(shares.sum(), coef @ pooling.pool(own, P), atol=2e-5)
+    assert n == 1 or np.ptp(shares) > 1e-4
+
+
+def test_share_of_patches_that_are_alone():
+    """Where patches have no component in common, the share of each is that of its own component."""
+    pooling, values = LogCovariance(), np.diag([3.0, 1.0]).astype(np.float32)
+    own = Descriptors(values, np.zeros((2, 2), np.float32), SHAPE, np.full(2, 16, np.int32))
+    P = np.eye(2, 5, dtype=np.float32)  # the two features, and nothing of positions and 1
+    logs = np.log((np.array([9 / 2, 1 / 2]) + 0.1) / 1.1)
+    shares = pooling.shares(own, P, np.array([1.0, 0.0, 0.0]))
+    at_zero = np.log(0.1 / 1.1)
+    expected = [logs[0] - at_zero / 2, at_zero / 2]  # what a variance of 0 has is shared by all patches
+    assert_allclose(shares, np.array(expected) / np.linalg.norm(logs), atol=1e-6)
+
+
+def test_features_that_never_vary(training):
+    """Fewer components than numbers; a blank image still has a row."""
+    flat = [each._replace(values=np.where([1, 1, 0, 0, 1, 1], each.values, np.float32(0))) for each in training]
+    flat[0] = flat[0]._replace(values=np.zeros_like(flat[0].values))
+    pooling = LogCovariance()
+    P = whitening(pooling, flat)
+    assert P.shape == (7, 9)
+    found = pooling.pool(flat[0], P)
+    assert np.isfinite(found).all()
+    assert_allclose(np.linalg.norm(found), 1, atol=1e-5)
