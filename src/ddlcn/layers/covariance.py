@@ -18,7 +18,8 @@ so a linear score tr(A L) is a sum over patches, with nothing approximated: tr(A
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class LogCovariance(Part):
     rules: ClassVar = {"n_components": whole(1, 512), "epsilon": number(1e-6, 1e3)}
     n_cells = 1
 
-    def __init__(self, n_components: int = 128, epsilon: float = 0.1) -> None:
+    def __init__(self, n_components: int = 96, epsilon: float = 0.1) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
 
@@ -98,10 +99,9 @@ class LogCovariance(Part):
         array of shape (k (k + 1) / 2,) for k components
         """
         with one_blas_thread():
-            _, variances, vectors = self._spectrum(image, whitening)
-            log = (vectors * self._log(variances)) @ vectors.T
-        rows, columns = np.triu_indices(len(log))
-        found = log[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+            log = self._log_matrix(_whitened(image, whitening))
+        rows, columns, factors = _triangle(len(log))
+        found = log[rows, columns] * factors
         return (found / _length(found)).astype(np.float32)
 
     def shares(self, image: Descriptors, whitening: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -118,31 +118,52 @@ class LogCovariance(Part):
         array of shape (n_patches,)
         """
         k = len(whitening)
-        rows, columns = np.triu_indices(k)
+        rows, columns, factors = _triangle(k)
         weights = np.zeros((k, k))
-        weights[rows, columns] = coef * np.where(rows == columns, 0.5, np.sqrt(0.5))
-        weights += weights.T
+        weights[rows, columns] = coef * factors / 2
+        weights += weights.T  # A
         with one_blas_thread():
-            z, variances, vectors = self._spectrum(image, whitening)
-            logs, at_zero = self._log(variances), self._log(np.zeros(1))[0]
-            slopes = np.divide(logs - at_zero, variances, out=np.full(k, 1 / self.epsilon), where=variances > 1e-9)
-            each = ((z @ weights) @ (vectors * slopes) * (z @ vectors)).sum(axis=1)
-        return (each + at_zero * np.trace(weights)) / (len(z) * _length(logs))
+            z = _whitened(image, whitening).astype(np.float64)
+            variances, vectors = np.linalg.eigh(z.T @ z / len(z))
+            each = ((z @ weights @ vectors) * self._slope(variances) * (z @ vectors)).sum(axis=1)
+        return (each + self._log(0.0) * np.trace(weights)) / (len(z) * _length(self._log(variances)))
 
-    def _log(self, variances: np.ndarray) -> np.ndarray:
-        return np.log((variances + self.epsilon) / (1 + self.epsilon))
+    def _log_matrix(self, z: np.ndarray) -> np.ndarray:
+        """L; if patches are fewer than components, by their Gram matrix: L = f(0) + Zᵀ g(Z Zᵀ / n) Z / n."""
+        n, k = z.shape
+        if n >= k:
+            variances, vectors = np.linalg.eigh((z.T @ z).astype(np.float64) / n)
+            return (vectors * self._log(variances)) @ vectors.T
+        variances, vectors = np.linalg.eigh((z @ z.T).astype(np.float64) / n)
+        projected = z.T @ vectors
+        log = (projected * self._slope(variances)) @ projected.T / n
+        log[np.diag_indices(k)] += self._log(0.0)
+        return log
 
-    @staticmethod
-    def _spectrum(image: Descriptors, whitening: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Whitened descriptors z, and eigenvalues and eigenvectors of S."""
-        z = (_with_place(image) @ whitening.T).astype(np.float64)
-        variances, vectors = np.linalg.eigh(z.T @ z / len(z))
-        return z, np.maximum(variances, 0), vectors
+    def _log(self, variances: Any) -> Any:
+        return np.log((np.maximum(variances, 0) + self.epsilon) / (1 + self.epsilon))
+
+    def _slope(self, variances: np.ndarray) -> np.ndarray:
+        """g, from which f(λ) = f(0) + λ g(λ)."""
+        small = variances < 1e-9
+        safe = np.where(small, 1, variances)
+        return np.where(small, 1 / self.epsilon, (self._log(safe) - self._log(0.0)) / safe)
 
 
 def _with_place(image: Descriptors) -> np.ndarray:
     place = image.positions / np.array(image.shape, np.float32)
     return np.concatenate([image.values, place, np.ones((len(place), 1), np.float32)], axis=1)
+
+
+def _whitened(image: Descriptors, whitening: np.ndarray) -> np.ndarray:
+    return _with_place(image) @ whitening.T
+
+
+@cache
+def _triangle(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows and columns of the upper triangle, and factors by which inner products are those of matrices."""
+    rows, columns = np.triu_indices(k)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def _length(values: np.ndarray) -> float:
