@@ -52,6 +52,7 @@ VARIANTS: dict[str, Callable[[int], str]] = {
     "one layer (so no `sift_grid` either)": lambda _: _both("dictionary__deeper_atoms", "()"),
     "LLC coder": lambda _: "ddlcn-best-llc",
     "no channel `color`": lambda _: "ddlcn-best-no-color",
+    "no channel `covariance`": lambda _: "ddlcn-best-no-covariance",
     "256 atoms in all": _atoms(256),
     "512 atoms in all": _atoms(512),
     "2048 atoms in all": _atoms(2048),

@@ -56,7 +56,13 @@ _MS = {
     "probe-svm": 25, "embed-cnn": 25, "cnn": 22, "kc": 23, "spm": 20, "dbdl": 21, "jbdc": 21,
 }  # fmt: skip
 # ablations, which `ddlcn_lab.ablations` runs; and a method whose weights are to be had nowhere
-_ELSEWHERE = ("ddlcn-best-llc", "ddlcn-best-no-color", "ddlcn-best-no-sift_grid", "frozen-vgg")
+_ELSEWHERE = (
+    "ddlcn-best-llc",
+    "ddlcn-best-no-color",
+    "ddlcn-best-no-covariance",
+    "ddlcn-best-no-sift_grid",
+    "frozen-vgg",
+)
 _SLOW = 600  # seconds of a row that is run late
 
 

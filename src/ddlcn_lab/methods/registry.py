@@ -173,6 +173,9 @@ METHODS: dict[str, Method] = {
         "preset best, LLC's closed form", ddlcn("best", coder=LLCCoder(20), deeper_coder=LLCCoder(10)), auto=True
     ),
     "ddlcn-best-no-color": Method("preset best without channel color", ddlcn("best", without="color"), auto=True),
+    "ddlcn-best-no-covariance": Method(
+        "preset best without channel covariance", ddlcn("best", without="covariance"), auto=True
+    ),
     "ddlcn-best-no-sift_grid": Method(
         "preset best without channel sift_grid", ddlcn("best", without="sift_grid"), auto=True
     ),
