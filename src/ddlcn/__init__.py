@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ddlcn.evidence import Evidence
     from ddlcn.images import ImageSet, find_images, load_images
     from ddlcn.layers.coding import LinearCoder, LLCCoder, LocalityCoder
+    from ddlcn.layers.covariance import LogCovariance
     from ddlcn.layers.dictionary import DictionaryLearning, L1BallDictionary
     from ddlcn.layers.pooling import MeanGrid, SpatialPyramid
     from ddlcn.layers.sift import DenseSIFT
@@ -38,6 +39,7 @@ _HOMES = {
     "LLCCoder": "layers.coding",
     "LinearCoder": "layers.coding",
     "LocalityCoder": "layers.coding",
+    "LogCovariance": "layers.covariance",
     "DictionaryLearning": "layers.dictionary",
     "L1BallDictionary": "layers.dictionary",
     "MeanGrid": "layers.pooling",
