@@ -229,7 +229,7 @@ def test_extend_refusals(digits, tmp_path):
         quick_model().fit(*digits).extend(*digits)
     model = quick_model(work_folder=tmp_path / "a").fit(*digits)
     with pytest.raises(DDLCNError, match="labels of <U3, but the model's are of int64"):
-        model.extend(digits[0][:1], ["cat"])
+        model.extend(digits[0][:2], ["0", "cat"])
     with pytest.raises(DDLCNError, match="train again with this work folder"):
         model.set_params(work_folder=tmp_path / "b").extend(*digits)
 

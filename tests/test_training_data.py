@@ -121,6 +121,18 @@ def test_extend_twice_and_after_loading(digits, tmp_path):
     assert loaded.n_train_ == model.n_train_ == 48
 
 
+@pytest.mark.parametrize(
+    ("first", "then"), [(int, str), (int, np.uint8), (np.uint8, int), (np.uint64, int), (str, int), (bool, str)]
+)
+def test_extend_by_labels_of_another_type(digits, tmp_path, first, then):
+    """The text "7" is class 7, as in `evaluate`, and all integers are of one kind."""
+    images, labels = digits
+    known, more = (labels % 2).astype(first), (labels % 2).astype(first).astype(then)
+    one, other = (quick_model(work_folder=tmp_path / name).fit(images[::2], known[::2]) for name in "ab")
+    assert_same_model(one.extend(images[1::2], known[1::2]), other.extend(images[1::2], more[1::2]))
+    assert other.classes_.dtype.kind in (known.dtype.kind, "i")
+
+
 def change(name, array):
     """A change of the facts about the rows of a training; None leaves the array out."""
     return lambda facts: {key: each for key, each in (facts | {name: array(facts[name])}).items() if each is not None}

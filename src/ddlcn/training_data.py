@@ -86,6 +86,7 @@ def check(
             raise DDLCNError("a label is missing (None or NaN): give every image a label, or leave it out")
         labels = np.array(labels.tolist())
     check_classification_targets(labels)
+    labels = labels if reset else _like(labels, model.classes_)
     classes = np.unique(labels)
     if len(classes) < min_classes:
         raise DDLCNError(f"only one class ({classes[0]!s}): a classifier needs at least 2 classes")
@@ -144,10 +145,19 @@ def check_addition(model: Any, X: Any, y: Any) -> TrainingData:
     """Return images and labels to extend a fitted model with."""
     if model.work_folder is None:
         raise DDLCNError("extend needs the work folder of the training: set work_folder= to it")
-    data, known = check(model, X, y, min_classes=1, reset=False), model.classes_.dtype
-    if data.labels.dtype.kind != known.kind:
-        raise DDLCNError(f"labels of {data.labels.dtype}, but the model's are of {known}: give labels of that type")
-    return data
+    return check(model, X, y, min_classes=1, reset=False)
+
+
+def _like(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Labels of the same type as classes, which the text "7" is for a class 7; new classes must have that type."""
+    given, known = labels.dtype, classes.dtype
+    integers = {given.kind, known.kind} == {"i", "u"} and np.promote_types(given, known).kind == "i"
+    if given.kind == known.kind or integers:
+        return labels
+    by_text = {str(label): label for label in classes}
+    if not set(map(str, labels)) <= set(by_text):
+        raise DDLCNError(f"labels of {given}, but the model's are of {known}: give labels of that type")
+    return np.array([by_text[str(label)] for label in labels], known)
 
 
 def reshaped(matrix: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
