@@ -64,6 +64,22 @@ def test_same_model_from_another_thread():
         assert_array_equal(pool.submit(second.decision_function, digits.images).result(), scores)
 
 
+@pytest.mark.parametrize("method", ["decision_function", "assess"])
+def test_interrupt_between_parts(before, method, monkeypatch):
+    """Also while the exception, and with it every local variable of the calls, is still there."""
+    digits = load_digits()
+    model = quick_model().fit(digits.images[:100], digits.target[:100])
+
+    def interrupted(rows):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model.svm_, "scores", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        getattr(model, method)(digits.images[:40])
+    assert caught.tb is not None
+    assert threads() == before
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_fork_while_other_threads_are_inside():
     """Neither process hangs, and blocks of threads that the child does not have are left in it."""

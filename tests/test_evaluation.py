@@ -89,6 +89,18 @@ def test_cross_validate() -> None:
         cross_validate(model, images, np.append(labels[:-1], 9), n_folds=2)
 
 
+def test_cross_validate_takes_what_fit_takes() -> None:
+    """Lists of labels, and the rows of a matrix."""
+    images, labels = small_digits(per_class=4, n_classes=3)
+    expected = cross_validate(quick_model(), images, labels, n_folds=2).probabilities
+    found = cross_validate(quick_model(), list(images), labels.tolist(), n_folds=2)
+    np.testing.assert_array_equal(found.probabilities, expected)
+    found = cross_validate(quick_model(image_shape=(8, 8)), images.reshape(12, -1), labels, n_folds=2)
+    np.testing.assert_array_equal(found.probabilities, expected)
+    with pytest.raises(DDLCNError, match="12 images but 11 labels"):
+        cross_validate(quick_model(), images, labels[1:], n_folds=2)
+
+
 def test_interval_of_cross_validation_covers_the_accuracy() -> None:
     """In a simulation: of the model that is trained on all images, in about 19 of 20 cases or more."""
     rng, covered, naive, times = np.random.default_rng(0), 0, 0, 150

@@ -8,7 +8,7 @@ from ddlcn import DDLCNError, DenseSIFT, presets
 from ddlcn.execution import session
 from ddlcn.execution.cache import WorkFolder
 from ddlcn.training_data import check, check_addition, joined
-from tests.helpers import assert_same_model, eight_bit, image_files, quick_model
+from tests.helpers import CountingSIFT, assert_same_model, counting_channels, eight_bit, image_files, quick_model
 
 
 def test_order_does_not_depend_on_the_caller(digits):
@@ -41,6 +41,27 @@ def test_object_arrays(digits, tmp_path):
     assert model.predict(paths[:3]).dtype.kind == "U"
     with pytest.raises(DDLCNError, match="a label is missing"):
         quick_model().fit(paths, np.where(labels == 0, np.nan, names))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({0: 2, 7: 1}, "class_weight: 7 is not a class of these labels: choose from 0, 1, 2, 3$"),
+        ({"0": 2, "1": 1}, "class_weight: '0', '1' are no classes"),
+        ({0: "x"}, "class_weight of 0 is 'x': give a number"),
+        ({0: -1.0}, "class_weight of 0 is -1.0: give a number"),
+    ],
+)
+def test_class_weight_is_checked_first(digits, given, message):
+    model = quick_model(channels=counting_channels(), class_weight=given)
+    with pytest.raises(DDLCNError, match=message):
+        model.fit(*digits)
+    assert not CountingSIFT.calls  # no image was described
+
+
+def test_class_weight_of_classes_that_are_not_there(digits):
+    """As in a fold without images of a rare class; scikit-learn accepts it too."""
+    assert quick_model(class_weight={0: 2, 1: 1, 2: 1, 3: 1, 4: 9}).fit(*digits).n_train_ == 48
 
 
 def test_refit_on_other_inputs(digits):
@@ -98,6 +119,18 @@ def test_extend_twice_and_after_loading(digits, tmp_path):
     loaded.extend(images[:24], labels[:24])
     assert_allclose(loaded.decision_function(images), model.decision_function(images), atol=1e-2)
     assert loaded.n_train_ == model.n_train_ == 48
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [(int, str), (int, np.uint8), (np.uint8, int), (np.uint64, int), (str, int), (bool, str)]
+)
+def test_extend_by_labels_of_another_type(digits, tmp_path, first, then):
+    """The text "7" is class 7, as in `evaluate`, and all integers are of one kind."""
+    images, labels = digits
+    known, more = (labels % 2).astype(first), (labels % 2).astype(first).astype(then)
+    one, other = (quick_model(work_folder=tmp_path / name).fit(images[::2], known[::2]) for name in "ab")
+    assert_same_model(one.extend(images[1::2], known[1::2]), other.extend(images[1::2], more[1::2]))
+    assert other.classes_.dtype.kind in (known.dtype.kind, "i")
 
 
 def change(name, array):

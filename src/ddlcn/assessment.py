@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ class AssessmentMixin:
     encoder_: ImageEncoder
     n_train_: int
     svm_: LinearSVM
-    _parts: Callable[[Any], Iterator[csr_array]]  # features of images, some rows at a time
+    _of_features: Callable[..., list[Any]]  # what a function returns for features of images, some rows at a time
 
     def novelty(self, X: Any) -> np.ndarray:
         """Return how unlike the training images each image is.
@@ -167,12 +167,12 @@ class AssessmentMixin:
         return calibration.conformity(self.svm_.log_probabilities(scores), facts)
 
     def _scores_and_facts(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        parts = []
-        for rows in self._parts(X):
+        def of_rows(rows: csr_array) -> tuple[np.ndarray, np.ndarray]:
             scores = self.svm_.scores(rows)
-            parts.append((scores, image_facts(self.encoder_, rows, scores)))
-        every, facts = map(np.concatenate, zip(*parts, strict=True))
-        return every, facts
+            return scores, image_facts(self.encoder_, rows, scores)
+
+        scores, facts = map(np.concatenate, zip(*self._of_features(of_rows, X), strict=True))
+        return scores, facts
 
     def _calibration(self) -> Conformal:
         check_is_fitted(self, ["encoder_", "svm_"])

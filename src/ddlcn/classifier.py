@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -202,11 +202,11 @@ class DDLCNClassifier(AssessmentMixin, ImageEstimator):
 
     def transform(self, X: Any) -> csr_array:
         """Return the features of images: one sparse row per image."""
-        return csr_array(vstack(list(self._parts(X)), format="csr"))
+        return csr_array(vstack(self._of_features(lambda rows: rows, X), format="csr"))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores, a column per class (one-dimensional for two classes)."""
-        return np.concatenate([self.svm_.scores(part) for part in self._parts(X)])
+        return np.concatenate(self._of_features(lambda rows: self.svm_.scores(rows), X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the labels of images."""
@@ -238,10 +238,10 @@ class DDLCNClassifier(AssessmentMixin, ImageEstimator):
         """Read a model written by `save`."""
         return model_file.load(cls, path)
 
-    def _parts(self, X: Any) -> Iterator[csr_array]:
+    def _of_features(self, function: Callable[[csr_array], Any], X: Any) -> list[Any]:
         images = self._images(X)
         with session(None, self.n_jobs, self.verbose, on_cluster=False) as run:
-            yield from learning.encode(self.encoder_, images, run)
+            return [function(rows) for rows in learning.encode(self.encoder_, images, run)]
 
     def _images(self, X: Any) -> Any:
         check_is_fitted(self, ["encoder_", "svm_"])

@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, recall_score
 from sklearn.model_selection import StratifiedKFold
@@ -185,7 +186,7 @@ class CrossValidation(Evaluation):
 
 
 def cross_validate(
-    model: DDLCNClassifier, images: Any, labels: np.ndarray, n_folds: int = 5, seed: int = 0
+    model: DDLCNClassifier, images: Any, labels: ArrayLike, n_folds: int = 5, seed: int = 0
 ) -> CrossValidation:
     """Test each image by a model that is trained on the images of the other folds.
 
@@ -193,7 +194,7 @@ def cross_validate(
     ----------
     model : DDLCNClassifier
         Its parameters count; it is not changed.
-    images : sequence of paths or arrays
+    images : sequence of paths or arrays, or a matrix if the model has an `image_shape`
     labels : array
         At least two images of each class.
     n_folds : int
@@ -219,7 +220,11 @@ def cross_validate(
     >>> result.accuracy, len(result.fold_accuracies)
     (1.0, 2)
     """
-    images, (classes, truth, counts) = as_images(images), np.unique(labels, return_inverse=True, return_counts=True)
+    images = as_images(images) if model.image_shape is None else np.asarray(images)
+    labels = np.asarray(labels)
+    if len(images) != len(labels):
+        raise DDLCNError(f"{len(images)} images but {len(labels)} labels: give one label per image")
+    classes, truth, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if counts.min() < 2:
         few = listed((repr(str(name)) for name in classes[counts < 2]), 5)
         raise DDLCNError(f"only one image of {few}: cross-validation needs two images per class, add some")

@@ -14,7 +14,7 @@ from ddlcn.channel import Channel
 from ddlcn.descriptors.color import grey_by_class_score, has_color
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
-from ddlcn.images import read_colour, read_grey, take
+from ddlcn.images import LEAST_SIDE, DecodedImage, take
 from ddlcn.layers.pooling import MeanGrid
 from ddlcn.learning import Images, Range, Size, encode
 from ddlcn.preprocessing.deskew import deskewed_size
@@ -32,7 +32,7 @@ def suited_channels(
         return tuple(channels)
     with run.time("colour"):
         sample = choose.some_of_each_class(_COLOR_SAMPLE)
-        colored = np.array([has_color(read_colour(images[i], value_range=value_range)) for i in sample])
+        colored = np.array([has_color(DecodedImage(images[i], value_range, LEAST_SIDE).rgb()) for i in sample])
     share = float(colored.mean())
     choose.fixed("color", share >= _COLORED, f"{share:.0%} of the images that were examined have colour")
     if grey_by_class_score(colored, choose.y[sample]) == 1:
@@ -57,7 +57,8 @@ def choose_deskew(
         return choose.fixed("deskew", None, "given, or by the preset")
     with run.time("deskew"):
         sample = take(images, choose.sample)
-        size = deskewed_size((read_grey(image, value_range=value_range) for image in sample), len(sample))
+        grey = (DecodedImage(image, value_range, LEAST_SIDE).grey() for image in sample)
+        size = deskewed_size(grey, len(sample))
         if setting is True:
             why = "" if size else ", but the images have no foreground on a uniform background"
             return choose.fixed("deskew", size, f"given{why}")

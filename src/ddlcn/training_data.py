@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from ddlcn import learning
 from ddlcn.conformal import Conformal, image_facts
 from ddlcn.encoder import ImageEncoder
-from ddlcn.errors import DDLCNError
+from ddlcn.errors import DDLCNError, listed
 from ddlcn.images import absolute, as_images, canonical_order, take
 from ddlcn.linear.svm import LinearSVM
 from ddlcn.linear.validation import HeldOut
@@ -85,14 +86,28 @@ def check(
             raise DDLCNError("a label is missing (None or NaN): give every image a label, or leave it out")
         labels = np.array(labels.tolist())
     check_classification_targets(labels)
+    labels = labels if reset else _like(labels, model.classes_)
     classes = np.unique(labels)
     if len(classes) < min_classes:
         raise DDLCNError(f"only one class ({classes[0]!s}): a classifier needs at least 2 classes")
+    if reset and isinstance(model.class_weight, dict):
+        _check_class_weight(model.class_weight, classes.tolist())
     like = np.empty((len(labels), 1))
     weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
     images = absolute(images)
     order = canonical_order(images, np.unique(labels, return_inverse=True)[1], weights)
     return TrainingData(take(images, order), labels[order], weights[order], order)
+
+
+def _check_class_weight(class_weight: dict[Any, float], classes: list[Any]) -> None:
+    """Raise if a weight is no number from 0 on, or of no class while a class has none (scikit-learn's rule)."""
+    for label, weight in class_weight.items():
+        if not (isinstance(weight, Real) and 0 <= weight < np.inf):
+            raise DDLCNError(f"class_weight of {label!r} is {weight!r}: give a number from 0 on")
+    unknown = [repr(label) for label in class_weight if label not in classes]
+    if unknown and not set(classes) <= set(class_weight):
+        what = f"class_weight: {listed(unknown, 5)} {'are no classes' if unknown[1:] else 'is not a class'}"
+        raise DDLCNError(f"{what} of these labels: choose from {listed(map(repr, classes), 5)}")
 
 
 def record(labels: np.ndarray, before: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -130,10 +145,19 @@ def check_addition(model: Any, X: Any, y: Any) -> TrainingData:
     """Return images and labels to extend a fitted model with."""
     if model.work_folder is None:
         raise DDLCNError("extend needs the work folder of the training: set work_folder= to it")
-    data, known = check(model, X, y, min_classes=1, reset=False), model.classes_.dtype
-    if data.labels.dtype.kind != known.kind:
-        raise DDLCNError(f"labels of {data.labels.dtype}, but the model's are of {known}: give labels of that type")
-    return data
+    return check(model, X, y, min_classes=1, reset=False)
+
+
+def _like(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Labels of the same type as classes, which the text "7" is for a class 7; new classes must have that type."""
+    given, known = labels.dtype, classes.dtype
+    integers = {given.kind, known.kind} == {"i", "u"} and np.promote_types(given, known).kind == "i"
+    if given.kind == known.kind or integers:
+        return labels
+    by_text = {str(label): label for label in classes}
+    if not set(map(str, labels)) <= set(by_text):
+        raise DDLCNError(f"labels of {given}, but the model's are of {known}: give labels of that type")
+    return np.array([by_text[str(label)] for label in labels], known)
 
 
 def reshaped(matrix: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:

@@ -43,6 +43,14 @@ def test_only_image_of_a_class_is_not_judged() -> None:
     assert np.isfinite(found.distances[:8]).all()
 
 
+def test_fold_that_leaves_one_class_is_not_judged() -> None:
+    """A picture has two labels, one of which has no other picture."""
+    y, groups = np.array([0] * 10 + [1]), np.array([1] + [0] * 9 + [1])
+    found = held_out_predictions(MODEL, noise(11), y, groups).probabilities
+    assert np.isnan(found[[0, 10]]).all()
+    assert np.isfinite(found[1:10]).any(axis=1).sum() == 8  # one shares the fold
+
+
 @pytest.mark.parametrize("y", [[0, 1], [0, 0, 1], [0, 0, 0]])
 def test_too_few_images(y: list[int]) -> None:
     assert np.isnan(held_out_predictions(MODEL, noise(len(y)), np.array(y)).probabilities).all()

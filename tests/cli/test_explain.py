@@ -1,10 +1,13 @@
 """`explain` and `atoms`."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
+from ddlcn import DDLCNClassifier
+from ddlcn.evidence import Evidence
 from tests.cli.conftest import LABELS, Run
 
 
@@ -22,6 +25,20 @@ def test_explain(run: Run, model: Path, image: Path, tmp_path: Path) -> None:
         assert each["bias"] + sum(each["channels"].values()) == pytest.approx(each["score"], abs=1e-5)
     with Image.open(shown["picture"]) as picture:
         assert picture.width > 1000
+
+
+def test_two_classes_are_explained_once(
+    run: Run, model: Path, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explain, explained = DDLCNClassifier.explain, []
+
+    def counted(self: DDLCNClassifier, image: Any, label: Any = None) -> Evidence:
+        explained.append(label)
+        return explain(self, image, label)
+
+    monkeypatch.setattr(DDLCNClassifier, "explain", counted)
+    shown = run("explain", model, image, "-o", tmp_path / "map.png", "--json").json
+    assert explained == [each["label"] for each in shown["classes"]]
 
 
 def test_explain_a_class(run: Run, model: Path, image: Path, tmp_path: Path) -> None:

@@ -42,6 +42,25 @@ def test_photos_that_cannot_be_read(run: Run, data: Path, tmp_path: Path) -> Non
     assert "pip install 'ddlcn[heic]'" in run("train", data, "-o", tmp_path / "m", QUICK, "--strict").line
 
 
+def test_class_of_one_image(run: Run, data: Path, tmp_path: Path) -> None:
+    """It trains; only a test needs a second image."""
+    for path in sorted((data / "level").iterdir())[1:]:
+        path.unlink()
+    ran = run("train", data, "-o", tmp_path / "m", QUICK, "--json")
+    assert (ran.json["n_train"], ran.json["classes"]) == (13, list(LABELS))
+    assert "Only one image of 'level'" in ran.err
+    tested = run("train", data, "-o", tmp_path / "n", "-t 1", QUICK)
+    assert "class 'level' has 1 usable image(s), 2 needed" in tested.line
+    assert "Only one image" not in run("train", write_images(tmp_path / "all"), "-o", tmp_path / "m", QUICK).err
+
+
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_one_image_per_class(run: Run, tmp_path: Path, preset: str) -> None:
+    ran = run("train", write_images(tmp_path / "data", 1), "-o", tmp_path / "m", "--preset", preset)
+    assert "Trained on 3 images of 3 classes" in ran.out
+    assert "Only one image of '[red]', 'level', 'upright'" in " ".join(ran.err.split())
+
+
 def test_page_of_someone_else(run: Run, model: Path, data: Path, tmp_path: Path) -> None:
     """It is seen before any work is done."""
     (tmp_path / "index.html").write_text("my home page")

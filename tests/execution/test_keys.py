@@ -58,6 +58,22 @@ def test_key_is_the_same_in_another_process():
     assert found == task_key(fail, ("text", 2.5, [1, None]), {}) != task_key(total, ("text", 2.5, [1, None]), {})
 
 
+@pytest.mark.parametrize("library", ["numpy", "onnxruntime", "pillow-heif"])
+def test_libraries_are_part_of_the_key(tmp_path, library):
+    """Whether they are installed or not; none is imported for it."""
+    code = "import sys; from ddlcn.execution.keys import environment\n"
+    code += "print(environment(), 'onnxruntime' in sys.modules)"
+    found = {tuple(run_python(code).split())}
+    for version in ("0.0.1", "0.0.2"):
+        metadata = tmp_path / version / f"{library.replace('-', '_')}-{version}.dist-info" / "METADATA"
+        metadata.parent.mkdir(parents=True)
+        metadata.write_text(f"Metadata-Version: 2.1\nName: {library}\nVersion: {version}\n")
+        path = f"import sys; sys.path.insert(0, {str(tmp_path / version)!r})\n"
+        found.add(tuple(run_python(path + code).split()))
+    assert len({key for key, _ in found}) == 3
+    assert {imported for _, imported in found} == {"False"}
+
+
 def test_source_is_part_of_the_key(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     for name, text in {"one": "1", "other": "2", "same": "1"}.items():

@@ -244,7 +244,7 @@ def test_many_bytes_for_few_pixels(tmp_path, name):
 
 def test_shrunk_while_decoding(tmp_path):
     ramp = Image.linear_gradient("L").resize((800, 400)).convert("RGB")
-    for name, least_side, shape in (("a.jpg", 90, (100, 200)), ("a.jpg", 300, (400, 800)), ("a.png", 90, (400, 800))):
+    for name, least_side, shape in (("a.jpg", 90, (100, 200)), ("a.jpg", 300, (400, 800)), ("a.png", 90, (100, 200))):
         with saved(tmp_path / name, ramp).open("rb") as file:
             colour = decode_file(file, least_side=least_side, max_pixels=320_000, colour=True)
         assert colour.shape == (*shape, 3)
@@ -252,6 +252,16 @@ def test_shrunk_while_decoding(tmp_path):
     for name, raises in (("a.jpg", False), ("a.png", True)):
         with (tmp_path / name).open("rb") as file, pytest.raises(ImageError) if raises else nullcontext():
             decode_file(file, least_side=90, max_pixels=20_000)  # the limit is for what is decoded
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGB", "RGBA"])
+def test_shrunk_by_means(tmp_path, mode):
+    """Transparent pixels have no part in the colour of a shrunk image, whatever theirs is."""
+    image = Image.new("RGBA", (8, 6), (0, 0, 0, 255))
+    image.paste((255, 255, 255, 0 if "A" in mode else 255), (0, 0, 4, 6))
+    with saved(tmp_path / "a.png", image.convert(mode)).open("rb") as file:
+        grey = decode_file(file, least_side=3)
+    np.testing.assert_allclose(grey, np.repeat([[1, 1, 0, 0]], 3, axis=0), atol=0.01)
 
 
 def test_threads_agree(tmp_path):

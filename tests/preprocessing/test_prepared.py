@@ -64,6 +64,34 @@ def test_file_is_decoded_once(tmp_path, pixels):
         PreparedImage(path)
 
 
+def photograph(path, height, width):
+    rng = np.random.default_rng(0)
+    small = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8))
+    small.resize((width, height), Image.Resampling.BICUBIC).save(path)
+    return path
+
+
+def resized(path, height, width):
+    return np.asarray(Image.fromarray(read_grey(path)).resize((width, height), Image.Resampling.BICUBIC))
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.png"])
+def test_large_photograph(tmp_path, name):
+    """It is shrunk before it is mixed to grey, but not for large working sizes."""
+    path = photograph(tmp_path / name, 2249, 2998)
+    image = PreparedImage(path)
+    assert image.shape == (2249, 2998)
+    assert 700 <= min(image.shape_for(200)) < 1400
+    assert_allclose(image.grey((150, 200)), resized(path, 150, 200), atol=0.01)
+    assert_array_equal(image.grey((1500, 2000)), resized(path, 1500, 2000))
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.png"])
+def test_photograph_that_is_not_shrunk(tmp_path, name):
+    path = photograph(tmp_path / name, 1399, 1400)
+    assert_array_equal(PreparedImage(path).grey((199, 200)), resized(path, 199, 200))
+
+
 def test_key_tells_images_apart(pixels):
     """Equal pixels have equal keys; every setting changes the key."""
     given = {"value_range": (0.0, 2.0), "augmentation": Augmentation(flip=True), "deskewed_size": (0.2, 0.2)}

@@ -14,7 +14,7 @@ from PIL import Image
 from ddlcn import DDLCNClassifier, presets
 from ddlcn.report import draw_explanation, save_figure
 from ddlcn.report.atoms import NETWORK_NOTE
-from ddlcn.report.explanation import atom_tiles, explain_both, strongest, sum_text
+from ddlcn.report.explanation import atom_tiles, explain_both, strongest
 from ddlcn.report.tiles import signed
 from tests.report.conftest import HOSTILE, Case, small_model
 
@@ -66,7 +66,7 @@ def test_what_channels_add(tested: Case, tmp_path: Path) -> None:
     assert any(f"sift_grid\xa0{signed(grid, 3)}" in text for text in texts)
     save_figure(picture, tmp_path / "map.png")  # names are no formulas
     parts = f"sift {signed(sift, 2)}, sift_grid {signed(grid, 2)}, bias {signed(evidence.bias, 2)}"
-    assert sum_text(evidence, 2) == f"score {signed(evidence.score, 2)} = {parts}"
+    assert evidence.as_sum(2) == f"score {signed(evidence.score, 2)} = {parts}"
 
 
 def test_predicted_and_second(tested: Case) -> None:

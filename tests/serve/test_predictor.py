@@ -27,6 +27,15 @@ def test_same_predictions_as_the_model(serve, model, image, tmp_path):
         assert list(shares.values()) == sorted(shares.values(), reverse=True)
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_large_photograph(serve, model, image, tmp_path, kind):
+    """The server shrinks it as the model does."""
+    Image.open(io.BytesIO(image)).convert("RGB").resize((2998, 2249)).save(tmp_path / "large", kind)
+    answer = serve().post("/api/predict", files={"images": (tmp_path / "large").read_bytes()}).json()
+    found = {each["label"]: each["probability"] for each in answer["predictions"][0]["classes"]}
+    assert [found[label] for label in model.classes_] == model.predict_proba([tmp_path / "large"])[0].tolist()
+
+
 def test_unknown_images(serve, calibrated, tmp_path):
     client, blank = serve(model=calibrated), png(np.zeros((40, 40), np.uint8))
     files = {"bars.png": png(bars(np.random.default_rng(2), 0, 40)), "blank.png": blank}

@@ -15,7 +15,7 @@ N_FOLDS = 5
 
 
 class HeldOutPredictions(NamedTuple):
-    """What models that did not see an image say of it; NaN for the only picture of a class.
+    """What models that did not see an image say of it; NaN if without it no two classes, or none of its own, are left.
 
     `probabilities` has a column per class. `distances` are from other images, by what is usual (see
     `Conformal.distances`).
@@ -67,6 +67,8 @@ def held_out_predictions(
         with listen(lambda *_: None):  # the folds have a progress bar of their own
             train, held = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             held = held[np.isin(y[held], y[train])]  # of a class that is there without them
+            if len(np.unique(y[train])) < 2:
+                continue
             fitted = clone(model).fit(take(images, train), y[train])
             rows, calibration = fitted.transform(take(images, held)), fitted.calibration_
             probabilities[held] = 0

@@ -87,11 +87,11 @@ def _pictures(paths: list[str], folder: Path) -> list[Path]:
 
 def _explained(classifier: "ddlcn.DDLCNClassifier", image: str, label: Any, picture: Path) -> dict[str, Any]:
     """Draw an explanation, and return what it says."""
-    from ddlcn.report.explanation import draw_explanation, explain_both, sum_text
+    from ddlcn.report.explanation import draw_explanation, explain_both
     from ddlcn.report.pixels import save_figure
 
     both = explain_both(classifier, image, label)
-    save_figure(draw_explanation(classifier, image, label), picture)
+    save_figure(draw_explanation(classifier, image, label, both), picture)
     classes = [
         {
             "label": evidence.label,
@@ -99,7 +99,7 @@ def _explained(classifier: "ddlcn.DDLCNClassifier", image: str, label: Any, pict
             "score": evidence.score,
             "bias": evidence.bias,
             "channels": {channel.name: channel.total for channel in evidence.channels},
-            "sum": sum_text(evidence, 4),
+            "sum": evidence.as_sum(4),
         }
         for evidence, probability in both
     ]

@@ -1,5 +1,6 @@
 """Train, extend and test: `demo`, `train`, `extend`, `evaluate`."""
 
+from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,9 @@ from ddlcn.cli.app import check_report, command, load_data, load_model, typed
 from ddlcn.cli.channels import build_model
 from ddlcn.cli.rejection import FALSE_ALARMS, default_false_alarms
 from ddlcn.cli.results import show, summary
+from ddlcn.cli.terminal import console, printable
 from ddlcn.cli.work import work_folder
-from ddlcn.errors import DDLCNError
+from ddlcn.errors import DDLCNError, listed
 from ddlcn.execution.progress import Listener, Stopwatch, listen, progress_bars
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ def train(
         listen(tell),
         work_folder(work or f"{output}.work", keep=work is not None) as model.work_folder,
     ):
-        found = _load(data, part, strict, n_jobs, watch, tell, min_per_class=2)
+        found = _load(data, part, strict, n_jobs, watch, tell, min_per_class=2 if train_per_class else 1)
         images, held_out = found.split(train_per_class, seed) if train_per_class else (found, None)
         with _cluster(scheduler):
             watch |= model.fit(images.images, images.labels).timings_
@@ -117,6 +119,7 @@ def train(
         if held_out is not None:
             tested = _test(model, held_out, report, tell, watch, images, learning_curve)
             _save_tested(model, tested, output)
+    _show_single(found)
     show(summary(model, found, tested, perf_counter() - start, watch, output, report), as_json)
 
 
@@ -172,6 +175,14 @@ def evaluate(
         share = false_alarms or (default_false_alarms(classifier) if len(unknown) else FALSE_ALARMS)
         tested = _test(classifier, found, report, tell, watch, known, unknown=unknown, false_alarms=share)
     show(summary(classifier, found, tested, perf_counter() - start, watch, report=report), as_json)
+
+
+def _show_single(found: "ddlcn.ImageSet") -> None:
+    """Name the classes of one image."""
+    single = [repr(str(label)) for label, n in sorted(Counter(found.labels.tolist()).items()) if n == 1]
+    if single:
+        note = f"Only one image of {listed(single, 5)}: it trains, but none is left to test the class; add images"
+        console(stderr=True).print(printable(note), style="yellow")
 
 
 def _cluster(scheduler: str | None) -> AbstractContextManager[object]:

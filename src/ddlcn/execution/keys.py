@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ddlcn.errors import DDLCNError
 Function = Callable[..., Any]
 Call = tuple[Any, ...]
 Memo = dict[int, tuple[Any, Any]]  # by id: a value, kept alive, and its description
-_LIBRARIES = ("numpy", "scipy", "numba", "pillow", "scikit-learn")
+_LIBRARIES = ("numpy", "scipy", "numba", "pillow", "scikit-learn", "onnxruntime", "pillow-heif")
 _NO_RESULTS = ("cli", "execution", "persistence", "report", "serve")  # of ddlcn: they change no result of a task
 _LARGE = 1 << 16  # bytes; such arrays, and objects, are described once
 
@@ -110,7 +110,14 @@ def _sha256(value: Any) -> str:
 @cache
 def environment() -> str:
     """Digest of the source of ddlcn and of versions: the same on all machines that share work."""
-    return _sha256([source_hash("ddlcn"), *(f"{name} {version(name)}" for name in _LIBRARIES)])
+    return _sha256([source_hash("ddlcn"), *map(_version, _LIBRARIES)])
+
+
+def _version(library: str) -> str:
+    try:
+        return f"{library} {version(library)}"
+    except PackageNotFoundError:  # of an extra
+        return f"{library} is not installed"
 
 
 @cache

@@ -6,6 +6,7 @@ reason.
 """
 
 from ddlcn.images.decode import (
+    LEAST_SIDE,
     MAX_PIXELS,
     DecodedImage,
     check_image,
@@ -20,6 +21,7 @@ from ddlcn.images.inputs import absolute, as_images, canonical_order, content_di
 from ddlcn.images.load import load_images
 
 __all__ = [
+    "LEAST_SIDE",
     "MAX_PIXELS",
     "DecodedImage",
     "ImageSet",

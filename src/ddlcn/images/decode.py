@@ -9,6 +9,7 @@ decoding is the same in every thread.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ from ddlcn.images.readers import HEIC, KINDS, READERS
 
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
+LEAST_SIDE = 700  # pixels per side that a large photograph keeps to be described: over three working sizes
 CHANNELS = (1, 3, 4)  # how many an image may have
 RAW = (".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf", ".rw2", ".pef", ".srw")  # of cameras; never read
 BLOCK = 1 << 16  # pixels weighed at a time, which bounds memory
@@ -78,7 +80,7 @@ def read_colour(source: Any, *, value_range: tuple[float, float] = (0.0, 1.0)) -
 def check_image(path: str | os.PathLike[str]) -> str | None:
     """Return why an image file can't be used, or None if it can.
 
-    Every byte is decoded, but JPEGs at an eighth of their size, which is several times faster.
+    Every byte is decoded, but large images are shrunk at once, which is several times faster.
 
     >>> check_image("nowhere.png")
     'does not exist; check the path'
@@ -118,17 +120,19 @@ def value_range(images: Iterable[Any]) -> tuple[float, float]:
 
 
 class DecodedImage:
-    """An image that is decoded once, for :func:`read_grey` and for :func:`read_colour`."""
+    """An image that is decoded once, for :func:`read_grey` and :func:`read_colour`; see :func:`decode_file`."""
 
-    def __init__(self, source: Any, value_range: tuple[float, float] = (0.0, 1.0)) -> None:
+    def __init__(
+        self, source: Any, value_range: tuple[float, float] = (0.0, 1.0), least_side: int | None = None
+    ) -> None:
         if isinstance(source, str | os.PathLike):
             self._name = repr(os.fspath(source))
             with naming(self._name), open_image(source) as file:
-                self._pixels, self._range = _load(file)
+                self._pixels, self._range = _load(file, least_side=least_side)
         elif isinstance(source, bytes):
             self._name = f"an image of {len(source):,} bytes"
             with naming(self._name):
-                self._pixels, self._range = _load(BytesIO(source))
+                self._pixels, self._range = _load(BytesIO(source), least_side=least_side)
         else:
             self._pixels, self._range = as_array(source), value_range
             shape = self._pixels.shape
@@ -212,8 +216,9 @@ def decode_file(
 ) -> NDArray[Any]:
     """Return the image in an open file (or a `BytesIO`) as :func:`read_grey` or :func:`read_colour` does.
 
-    With `least_side`, a JPEG is decoded at a half, a quarter or an eighth of its size, as far as both sides keep so
-    many pixels. The message of an ImageError says what is wrong, without its name.
+    With `least_side`, an image is shrunk by a whole number, as far as both sides keep so many pixels; a JPEG is already
+    decoded at a half, a quarter or an eighth of its size. Images of 16 bits or more stay as they are. The message of an
+    ImageError says what is wrong, without its name.
     """
     with _readable():
         return _mixed(*_load(file, max_pixels, least_side), colour)
@@ -236,17 +241,29 @@ def _load(
 ) -> tuple[NDArray[Any] | Lines, tuple[float, float]]:
     """Return the image in an open file as what :func:`_mixed` takes, and its value range."""
     with _readable():
-        head = file.read(16)
-        reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
-        if reader is None:
-            if head.startswith(HEIC):
-                raise ImageError("is a HEIC photo; to read it, pip install 'ddlcn[heic]', or save it as JPEG")
-            raise ImageError(f"{'is no image of a known kind' if head else 'is empty'}; {KINDS}")
-        image: Image = bombs.open_safely(reader, file, max_pixels, least_side)
+        image = _open(file, max_pixels, least_side)
         image.load()
         with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
             ImageOps.exif_transpose(image, in_place=True)
-        return pixels_of(image)
+        pixels, own_range = pixels_of(image)
+        factor = min(pixels.shape) // least_side if least_side else 1
+        return pixels.reduced(factor) if factor > 1 and isinstance(pixels, Lines) else pixels, own_range
+
+
+def decoded_pixels(file: BinaryIO, max_pixels: int = MAX_PIXELS, least_side: int | None = None) -> int:
+    """Return how many pixels of an open file :func:`decode_file` decodes, by its header."""
+    with _readable():
+        return math.prod(_open(file, max_pixels, least_side).size)
+
+
+def _open(file: BinaryIO, max_pixels: int, least_side: int | None) -> Image:
+    head = file.read(16)
+    reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
+    if reader is None:
+        if head.startswith(HEIC):
+            raise ImageError("is a HEIC photo; to read it, pip install 'ddlcn[heic]', or save it as JPEG")
+        raise ImageError(f"{'is no image of a known kind' if head else 'is empty'}; {KINDS}")
+    return bombs.open_safely(reader, file, max_pixels, least_side)
 
 
 def _mixed(pixels: NDArray[Any] | Lines, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:

@@ -25,6 +25,10 @@ class Lines:
         # a crop, without the limit on pixels that Pillow's own has for the whole process
         return np.asarray(self.image.resize((width, stop - start), Resampling.NEAREST, box=(0, start, width, stop)))
 
+    def reduced(self, factor: int) -> Lines:
+        """Return the image with the means of so many pixels a side."""
+        return Lines((self.image.convert("L") if self.image.mode == "1" else self.image).reduce(factor))
+
 
 def pixels_of(image: Image) -> tuple[NDArray[Any] | Lines, tuple[float, float]]:
     """Return a Pillow image as what decoding takes, and its value range."""

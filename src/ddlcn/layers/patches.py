@@ -109,8 +109,9 @@ class PatchDescriptor(Part):
             If the parameters are invalid, or give too many patches.
         """
         image = image if isinstance(image, PreparedImage) else PreparedImage(image)
-        shape, sizes = self.working_shape(image.shape), self.patch_sizes
-        step = self._step(min(image.shape), min(shape))
+        given, sizes = image.shape_for(self.max_side), self.patch_sizes
+        shape = self.working_shape(given)
+        step = self._step(min(given), min(shape))
         patches = sum(prod((side - size) // step + 1 for side in shape) for size in sizes)
         if patches > MAX_PATCHES:
             raise DDLCNError(

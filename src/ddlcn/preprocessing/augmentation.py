@@ -104,7 +104,7 @@ def suited_policies(
     if deskewed_size is not None:
         return [policy for policy in policies if policy != "flip"]
     some = images[:: -(-len(images) // _MEASURED)] if "affine" in policies else ()
-    large = len(some) > 0 and np.median([min(DecodedImage(image).shape) for image in some]) >= _SMALL
+    large = len(some) > 0 and np.median([min(DecodedImage(image, least_side=_SMALL).shape) for image in some]) >= _SMALL
     return [policy for policy in policies if policy != "affine" or not large]
 
 

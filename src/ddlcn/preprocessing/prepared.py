@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ddlcn.images import DecodedImage, content_digest
+from ddlcn.images import LEAST_SIDE, DecodedImage, content_digest
 from ddlcn.preprocessing.augmentation import Augmentation
 from ddlcn.preprocessing.deskew import deskew
 
@@ -41,7 +41,7 @@ class PreparedImage:
         augmentation: Augmentation | None = None,
         deskewed_size: tuple[float, float] | None = None,
     ) -> None:
-        self._source, self._decoded = source, DecodedImage(source, value_range)
+        self._source, self._shrunk = source, DecodedImage(source, value_range, LEAST_SIDE)
         self._value_range = value_range
         self._augmentation, self._deskewed_size = augmentation, deskewed_size
         self.computed: dict[Any, Any] = {}  # descriptors, and what they share, such as the maps of a network
@@ -50,7 +50,29 @@ class PreparedImage:
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width of the image as it was given."""
-        return self._decoded.shape
+        return self._whole.shape
+
+    def shape_for(self, side: int) -> tuple[int, int]:
+        """Return the height and width of what is resized: a large photograph is shrunk to over twice the side first.
+
+        Parameters
+        ----------
+        side : int
+            The longer side after resizing, at most.
+
+        Returns
+        -------
+        (int, int)
+        """
+        return self._decoded(side).shape
+
+    def _decoded(self, side: int) -> DecodedImage:
+        return self._shrunk if 2 * side <= LEAST_SIDE else self._whole
+
+    @cached_property
+    def _whole(self) -> DecodedImage:
+        whole = min(self._shrunk.shape) < LEAST_SIDE
+        return self._shrunk if whole else DecodedImage(self._source, self._value_range)
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
@@ -112,7 +134,8 @@ class PreparedImage:
         return self._found[key]
 
     def _augmented(self, shape: tuple[int, int], colour: bool) -> np.ndarray:
-        pixels = self._decoded.rgb() if colour else self._decoded.grey()
+        decoded = self._decoded(max(shape))
+        pixels = decoded.rgb() if colour else decoded.grey()
         if pixels.shape[:2] != shape:
             pixels = np.array(Image.fromarray(pixels).resize(shape[::-1], Image.Resampling.BICUBIC))
         image = pixels.astype(np.float32) / 255 if colour else pixels

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from ddlcn.classifier import DDLCNClassifier
 from ddlcn.evaluation import Evaluation
 from ddlcn.images import ImageSet
-from ddlcn.report.explanation import evidence_maps, sum_text
+from ddlcn.report.explanation import evidence_maps
 from ddlcn.report.pixels import as_image, data_uri, read_small, working_picture
 
 _PAIRS, _MISTAKES, _BEST, _EACH = 10, 8, 6, 4
@@ -98,7 +98,7 @@ class Examples:
         shape, encoder = evidences[0].shape, self.model.encoder_
         maps, _ = evidence_maps(encoder.working_image(as_image(self.model, image), shape), evidences)
         for role, evidence, drawn in zip(roles, evidences, maps, strict=True):
-            role |= {"sum": sum_text(evidence, 3), "uri": shown(drawn, _LARGE)["uri"]}
+            role |= {"sum": evidence.as_sum(3), "uri": shown(drawn, _LARGE)["uri"]}
         deskewed = encoder.deskew is not None
         return found | {"before": shown(working_picture(self.model, image, shape), _LARGE) if deskewed else None}
 

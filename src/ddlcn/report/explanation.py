@@ -23,7 +23,9 @@ _WIDE, _MAP = 12, 3.5  # inches of the figure and of a map
 _LINE = 40  # characters above a map
 
 
-def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> Figure:
+def draw_explanation(
+    model: DDLCNClassifier, image: Any, label: Any = None, both: list[tuple[Evidence, float]] | None = None
+) -> Figure:
     """Draw the evidence for a label, and for the most likely of the others.
 
     Parameters
@@ -33,18 +35,20 @@ def draw_explanation(model: DDLCNClassifier, image: Any, label: Any = None) -> F
     image : path or array
     label : label of a class, optional
         By default the predicted one.
+    both : list of (Evidence, float), optional
+        What `explain_both` returns for these, if it is known already.
 
     Returns
     -------
     matplotlib Figure
     """
-    both = explain_both(model, image, label)
+    both = both or explain_both(model, image, label)
     evidence = both[0][0]
     picture, strong = working_picture(model, image, evidence.shape), strongest(model, evidence)
     grey = model.encoder_.working_image(as_image(model, image), evidence.shape)
     maps, largest = evidence_maps(grey, [each for each, _ in both])
     tiles = atom_tiles(model, image, evidence, strong)
-    sums = [fill(sum_text(each, 3).replace(" +", "\xa0+").replace(" −", "\xa0−"), _LINE) for each, _ in both]
+    sums = [fill(each.as_sum(3).replace(" +", "\xa0+").replace(" −", "\xa0−"), _LINE) for each, _ in both]
     lines = 2 + max(text.count("\n") + 1 for text in sums)
     wide = width(tiles) * _COLUMNS
     rows = 0.9 + 1.85 * -(-len(tiles) // _COLUMNS)
@@ -97,11 +101,6 @@ def evidence_maps(grey: np.ndarray, evidences: Sequence[Evidence]) -> tuple[list
     maps = [evidence.map() for evidence in evidences]
     largest = max(float(np.abs(each).max()) for each in maps)
     return [overlay(grey, each, largest) for each in maps], largest
-
-
-def sum_text(evidence: Evidence, digits: int) -> str:
-    """Return the score as a sum of what channels add and the bias."""
-    return evidence.as_sum(digits)
 
 
 def strongest(model: DDLCNClassifier, evidence: Evidence, n: int = _ATOMS) -> list[tuple[Channel, int, float]]:

@@ -30,7 +30,7 @@ def read_original(model: DDLCNClassifier, image: Any, colour: bool = False) -> n
 
 
 def read_small(model: DDLCNClassifier, image: Any, side: int, colour: bool = False) -> np.ndarray:
-    """Return an image that keeps so many pixels per side if it has them: large JPEGs are shrunk while decoded."""
+    """Return an image that keeps so many pixels per side if it has them: large files are shrunk."""
     if not isinstance(image, str | os.PathLike):
         return read_original(model, image, colour)
     with naming(repr(os.fspath(image))), open_image(image) as file:

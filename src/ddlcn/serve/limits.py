@@ -9,7 +9,7 @@ class Limits(NamedTuple):
     body_bytes: int = 32 * 2**20
     body_seconds: float = 20.0  # from the first byte of a body to the last
     images: int = 16
-    pixels: int = 32_000_000  # of all images of a request, of JPEGs after they are shrunk
+    pixels: int = 32_000_000  # of all images of a request, of JPEGs as they are decoded
     held_bytes: int = 256 * 2**20  # of the bodies of all requests
     waiting: int = 32  # requests in the queue
     connections: int = 400

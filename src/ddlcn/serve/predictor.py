@@ -16,8 +16,8 @@ from ddlcn.description import describe
 from ddlcn.drawing import evidence_layer
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.evidence import ChannelEvidence, Evidence
-from ddlcn.images import decode_file
-from ddlcn.images.decode import naming
+from ddlcn.images import LEAST_SIDE, decode_file
+from ddlcn.images.decode import decoded_pixels, naming
 from ddlcn.report.atoms import atom_channels, atom_class, atom_note, atom_values, heaviest, shared, visible_patch
 from ddlcn.report.explanation import strongest
 from ddlcn.report.pixels import data_uri, working_picture
@@ -27,7 +27,6 @@ from ddlcn.serve.limits import Limits
 
 Upload = tuple[str, bytes]  # name and content of an image, as sent
 _PATCHES = 3  # of an atom
-_LEAST_SIDE = 1500  # pixels that a JPEG keeps per side: photographs of up to 9 million pixels are not shrunk
 FALSE_ALARMS = 0.05  # share of images of known classes that are called unknown
 _SIDE = 96  # of a patch that stands for an atom, in pixels
 
@@ -56,7 +55,7 @@ class Predictor:
         sides = [getattr(channel.descriptor, "max_side", 0) for channel in model.encoder_.channels]
         conformal = describe(model)["conformal"]
         self._tells_unknown = conformal is not None and conformal["min_false_alarms"] <= FALSE_ALARMS
-        self._least_side = max(_LEAST_SIDE, 2 * max(sides))
+        self._least_side = max(LEAST_SIDE, 2 * max(sides))
 
     def warm_up(self) -> None:
         """Load the compiled kernels, so that the first request takes no longer than others."""
@@ -78,8 +77,9 @@ class Predictor:
                 if pixels >= self.limits.pixels:
                     most = f"{self.limits.pixels / 10**6:g} million pixels"
                     raise ImageError(f"{name!r} takes the request over {most}; send fewer images at once")
+                with naming(repr(name)):
+                    pixels += decoded_pixels(io.BytesIO(content), self.limits.pixels, self._least_side)
                 image = self._decoded(name, content)
-                pixels += image.shape[0] * image.shape[1]
                 found.append(answers.Prediction(**self._prediction(name, self.model.assess([image]))))
             except ImageError as error:
                 found.append(answers.Failure(name=name, error=str(error)))
@@ -146,7 +146,7 @@ class Predictor:
         return found
 
     def _decoded(self, name: str, content: bytes) -> np.ndarray:
-        """An image: RGB in bytes, or grey with all its bits. A large JPEG is shrunk, but keeps what the model uses."""
+        """An image: RGB in bytes, or grey with all its bits. A large one is shrunk, as the model does."""
         decode = partial(decode_file, max_pixels=self.limits.pixels, least_side=self._least_side)
         with naming(repr(name)):
             image = decode(io.BytesIO(content), colour=True)
