@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import recall_score
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -21,6 +22,24 @@ WRONG_GROUPS = ([0, 0, 2], [0, 0, 2, 4], [-4, 1, 2, 3], [0.0, 0.0, 2.0, 2.0], [1
 
 def liblinear(C=1.0, **parameters):
     return LinearSVC(C=C, loss="squared_hinge", dual=True, tol=1e-9, max_iter=100_000, **parameters)
+
+
+def assert_same_scores(model, peer, rows, y):
+    """But for a part of what the sizes of the classes in y add to the scores: the same part for each class."""
+    shares = np.array([(y == c).mean() for c in model.classes_])
+    bias = 2 * (shares - shares.mean()) if len(shares) > 2 else np.diff(shares)
+    gaps = (model.decision_function(rows) - peer.decision_function(rows)).reshape(-1, len(bias))
+    part = -gaps.mean(axis=0) @ bias / (bias @ bias)
+    assert -1e-3 <= part <= 1 + 1e-3
+    assert_allclose(gaps, np.tile(-part * bias, (len(gaps), 1)), atol=1e-3)
+
+
+def unbalanced(sizes, seed=0, n_test=200, d=1000):
+    """Normal classes with the same spread, equally far from each other; and as many test rows of each."""
+    rng, centres = np.random.default_rng(seed), 4.5 * np.eye(d)[: len(sizes)]
+    y, y_test = np.repeat(np.arange(len(sizes)), sizes), np.repeat(np.arange(len(sizes)), n_test)
+    parts = [(centres[each] + rng.normal(size=(len(each), d))) / d**0.5 for each in (y, y_test)]
+    return parts[0], y, parts[1], y_test
 
 
 def assert_same_model(found, truth):
@@ -59,8 +78,7 @@ def test_agrees_with_liblinear(solver, shape, n_classes, C, choices):
     assert_array_equal(model.classes_, peer.classes_)
     assert -1e-9 <= model.duality_gap_.min() <= model.duality_gap_.max() <= 1e-8
     for rows in (X, unseen):
-        assert_allclose(model.decision_function(rows), peer.decision_function(rows), atol=1e-3)
-        assert_array_equal(model.predict(rows), peer.predict(rows))
+        assert_same_scores(model, peer, rows, y[weights > 0])
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}])
@@ -69,10 +87,36 @@ def test_class_weight(class_weight):
     y[:400] = 0
     model = LinearSVM(class_weight=class_weight, tol=1e-8).fit(X, y)
     peer = liblinear(class_weight=class_weight).fit(X, y)
-    assert_allclose(model.decision_function(unseen), peer.decision_function(unseen), atol=1e-3)
+    assert_same_scores(model, peer, unseen, y)
     weights = np.linspace(0.5, 2, len(y))
     both = LinearSVM(class_weight=class_weight).fit(X, y, weights)
     assert_same_model(both, LinearSVM().fit(X, y, weights * compute_sample_weight(class_weight, y)))
+
+
+@pytest.mark.parametrize("sizes", [(60, 6), (60, 20, 6), (60, 6, 6, 6, 6)])
+def test_classes_of_different_sizes(sizes):
+    """Small classes are found, at no loss where test rows are as unbalanced; "balanced" makes recalls about equal."""
+    recalls = {None: [], "balanced": [], "liblinear": []}
+    for seed in range(5):
+        X, y, X_test, y_test = unbalanced(sizes, seed)
+        for name, found in recalls.items():
+            model = liblinear(100.0) if name == "liblinear" else LinearSVM("auto", name)
+            found.append(recall_score(y_test, model.fit(X, y).predict(X_test), average=None))
+    plain, balanced, peer = (np.mean(each, axis=0) for each in recalls.values())
+    assert plain[-1] > peer[-1] + 0.1
+    assert np.average(plain, weights=sizes) > np.average(peer, weights=sizes)
+    assert balanced.mean() > plain.mean()
+    assert balanced[-1] > plain[-1] + 0.1
+
+
+@pytest.mark.parametrize("sizes", [(9, 3), (9, 3, 2)])
+def test_labels_and_held_out_scores_agree_with_probabilities(sizes):
+    X, y, X_test, _ = unbalanced(sizes)
+    model = LinearSVM("auto").fit(X, y)
+    assert_array_equal(model.predict(X_test), model.predict_proba(X_test).argmax(axis=1))
+    rows, scores = model.held_out_
+    likelihood = model.log_probabilities(scores)[np.arange(len(rows)), y[rows]].mean()
+    assert_allclose(likelihood, max(each["log_likelihood"] for each in model.selection_))
 
 
 @each_solver
@@ -180,8 +224,7 @@ def test_convergence_warning(solver):
 def test_empty_rows():
     X, y, _ = noisy(TALL, 2)
     X, y = sparse.vstack([X, sparse.csr_array((30, X.shape[1]))], format="csr"), np.r_[y, np.tile([0, 1, 1], 10)]
-    peer = liblinear().fit(X, y)
-    assert_allclose(LinearSVM(tol=1e-8).fit(X, y).decision_function(X), peer.decision_function(X), atol=1e-3)
+    assert_same_scores(LinearSVM(tol=1e-8).fit(X, y), liblinear().fit(X, y), X, y)
 
 
 @each_solver

@@ -1,8 +1,23 @@
-"""Probabilities from scores: softmax(scale · scores), with the scale that makes held-out rows most likely."""
+"""Probabilities from scores: softmax(scale · (scores + offsets)), which make held-out rows most likely.
+
+One-vs-rest SVMs favour large classes: one that has learnt nothing gives each row the mean of the targets ±1, which is
+2p − 1 for a class with a share p of the rows. Offsets take back a part of that, from none to all. So they have one
+parameter for all classes, which few rows can teach, and classes of one size have none.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import log_softmax
+
+
+class Calibration(NamedTuple):
+    """Probabilities are softmax(scale · (scores + offsets))."""
+
+    scale: float
+    offsets: np.ndarray  # one for each class; their sum is zero
+    log_likelihood: np.ndarray  # of the true class of each row, times the weight of the row
 
 
 def score_per_class(scores: np.ndarray) -> np.ndarray:
@@ -19,8 +34,10 @@ def score_per_class(scores: np.ndarray) -> np.ndarray:
     return np.hstack([-half, half])
 
 
-def calibrate(scores: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
-    """Find the scale s for which softmax(s · scores) makes the true classes most likely.
+def calibrate(
+    scores: np.ndarray, y: np.ndarray, sizes: np.ndarray | None = None, weights: np.ndarray | None = None
+) -> Calibration:
+    """Find the scale and the offsets that make the true classes most likely.
 
     As in Platt's method, targets are smoothed: one row in n + 2 could be of any class. So the scale stays finite where
     all rows are classified correctly.
@@ -31,18 +48,32 @@ def calibrate(scores: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
         Of rows that were held out.
     y : array of int
         Their true classes, as columns of `scores`.
+    sizes : array of shape (n_classes,), optional
+        Training rows of each class; classes of one size if not given.
+    weights : array of shape (n_rows,), optional
+        How much each row counts, 1 on average; all alike if not given.
 
     Returns
     -------
-    scale : float
-    log_likelihood : array of shape (n_rows,)
-        Log-probabilities of the true classes.
+    Calibration
     """
-    smoothing, rows = 1 / (len(y) + 2), np.arange(len(y))
+    rows, n_classes = np.arange(len(y)), scores.shape[1]
+    weights = np.ones(len(y)) if weights is None else weights
+    sizes = np.ones(n_classes) if sizes is None else sizes
+    bias = (2 if n_classes > 2 else 1) * (sizes / sizes.sum() - 1 / n_classes)  # two classes have half of a score each
+    targets = np.full(scores.shape, 1 / (len(y) + 2) / n_classes)
+    targets[rows, y] += 1 - 1 / (len(y) + 2)
 
-    def loss(log_scale: float) -> float:
-        logs = log_softmax(np.exp(log_scale) * scores, axis=1)
-        return -float((1 - smoothing) * logs[rows, y].mean() + smoothing * logs.mean())
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        """Of log(scale) and the part of the bias that is taken back; and its gradient."""
+        scale, shifted = np.exp(parameters[0]), scores - parameters[1] * bias
+        logs = log_softmax(scale * shifted, axis=1)
+        slopes = weights[:, None] * (np.exp(logs) - targets) / len(y)
+        gradient = scale * np.array([(slopes * shifted).sum(), -slopes.sum(axis=0) @ bias])
+        return -float(weights @ (targets * logs).sum(axis=1)) / len(y), gradient
 
-    scale = float(np.exp(minimize_scalar(loss, bounds=(-5.0, 8.0), method="bounded").x))
-    return scale, log_softmax(scale * scores, axis=1)[rows, y]
+    options: Any = {"ftol": 1e-12, "gtol": 1e-8}
+    limits = [(-5.0, 8.0), (0.0, 1.0)]
+    log_scale, part = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=limits, options=options).x
+    scale, offsets = float(np.exp(log_scale)), -part * bias
+    return Calibration(scale, offsets, weights * log_softmax(scale * (scores + offsets), axis=1)[rows, y])

@@ -1,6 +1,7 @@
 """LinearSVM: one-vs-rest linear SVMs with calibrated probabilities.
 
-The problem is LIBLINEAR's default (squared hinge, L2 penalty on weights and bias); it is in `ddlcn.linear.dual`.
+The problem is LIBLINEAR's default (squared hinge, L2 penalty on weights and bias); it is in `ddlcn.linear.dual`. What
+the sizes of classes add to the scores is taken back in part, as held-out rows tell: see `ddlcn.linear.calibration`.
 """
 
 import warnings
@@ -23,7 +24,7 @@ from ddlcn.blas import one_blas_thread
 from ddlcn.errors import DDLCNError
 from ddlcn.kernels.svm import squared_norms
 from ddlcn.linear import gram, sparse, validation
-from ddlcn.linear.calibration import calibrate, score_per_class
+from ddlcn.linear.calibration import Calibration, score_per_class
 from ddlcn.linear.dual import Problem
 from ddlcn.linear.validation import HeldOut
 
@@ -41,7 +42,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Cost of errors. "auto" chooses from 0.1, 1, 10 and 100 by the mean log-likelihood of held-out rows; where
         nothing can be held out, it is 10.
     class_weight : dict, "balanced" or None
-        Weight of each class, as in scikit-learn: C_i = C · sample_weight_i · class_weight[y_i].
+        Weight of each class, as in scikit-learn: C_i = C · sample_weight_i · class_weight[y_i]. Held-out rows have the
+        same weights. So None suits rows in the proportions of the training rows, and "balanced" as many of each class.
     solver : "auto", "gram" or "sparse"
         Solve on the Gram matrix of the rows, or on the sparse rows. "auto" uses the Gram matrix of up to 10,000 rows,
         if these are at most four times as many as the entries in one of them.
@@ -57,7 +59,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     classes_ : array of shape (n_classes,)
         The labels, sorted.
     coef_, intercept_ : arrays of shape (n_classes, n_features) and (n_classes,)
-        With one row for two classes.
+        With one row for two classes. Intercepts contain the offsets for classes of different sizes.
     C_ : float
         The C that was given or chosen.
     scale_ : float
@@ -146,7 +148,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         with one_blas_thread():
             problem = make(rows)
             own = groups if len(rows) == len(every) else every[: len(rows)]
-            C, scale, selection, held_out = self._choose(problem, own, unseen[rows])
+            C, calibration, selection, held_out = self._choose(problem, own, unseen[rows])
             if len(rows) < len(every):
                 problem = make(every)
             coef, intercept, gaps = problem.solve(C, self.tol)
@@ -157,9 +159,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             message = f"the SVM stopped at a duality gap of {gaps.max():.1e}, above tol={self.tol:g}: "
             remedy = "scale the rows to unit length, or lower C"
             warnings.warn(message + remedy, ConvergenceWarning, stacklevel=2)
-        self.classes_, self.C_, self.scale_, self.selection_ = classes, C, scale, selection
+        shifts = calibration.offsets if len(classes) > 2 else np.diff(calibration.offsets)
+        self.classes_, self.C_, self.scale_, self.selection_ = classes, C, calibration.scale, selection
         self.held_out_ = HeldOut(rows[held_out.rows], held_out.scores)
-        self.coef_, self.intercept_, self.duality_gap_ = coef.T, intercept, gaps
+        self.coef_, self.intercept_, self.duality_gap_ = coef.T, intercept + shifts, gaps
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -267,23 +270,25 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def _choose(
         self, problem: Problem, groups: np.ndarray, unseen: np.ndarray
-    ) -> tuple[float, float, list[dict[str, Any]], HeldOut]:
-        """The C with the best log-likelihood of held-out rows, the scale of its scores, what was tried, and scores."""
+    ) -> tuple[float, Calibration, list[dict[str, Any]], HeldOut]:
+        """The C with the best log-likelihood of held-out rows, its calibration, what was tried, and scores."""
         auto = self.C == "auto"
         grid = C_GRID if auto else (float(self.C),)
         folds, held_out = validation.split(problem.y, groups, problem.weights, problem.seed, unseen)
         if not len(held_out):
-            return (C_DEFAULT if auto else grid[0]), 1.0, [], HeldOut(held_out, np.empty((0, problem.n_classes)))
+            none = Calibration(1.0, np.zeros(problem.n_classes), np.empty(0))
+            return (C_DEFAULT if auto else grid[0]), none, [], HeldOut(held_out, np.empty((0, problem.n_classes)))
         tol = max(self.tol, validation.TOLERANCE)
         found = validation.held_out_scores(problem, folds, held_out, grid, tol)
-        scales, likelihoods = zip(*(calibrate(scores, problem.y[held_out]) for scores in found), strict=True)
-        means = [float(each.mean()) for each in likelihoods]
+        calibrations = [validation.calibrated(problem, held_out, scores) for scores in found]
+        means = [float(each.log_likelihood.mean()) for each in calibrations]
         best = int(np.argmax(means))
         tried = [
             {"setting": "C", "candidate": C, "log_likelihood": mean, "chosen": i == best}
             for i, (C, mean) in enumerate(zip(grid, means, strict=True))
         ]
-        return grid[best], scales[best], tried if auto else [], HeldOut(held_out, found[best])
+        chosen = calibrations[best]
+        return grid[best], chosen, tried if auto else [], HeldOut(held_out, found[best] + chosen.offsets)
 
 
 def _checked_groups(groups: ArrayLike | None, y: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from ddlcn.blas import one_blas_thread
-from ddlcn.linear.calibration import calibrate, score_per_class
+from ddlcn.linear.calibration import Calibration, calibrate, score_per_class
 from ddlcn.linear.dual import Problem, Task
 from ddlcn.linear.gram import solve
 
@@ -133,6 +133,15 @@ def held_out_scores(
     return np.array([score_per_class(own) for own in out])
 
 
+def calibrated(problem: Problem, held_out: np.ndarray, scores: np.ndarray) -> Calibration:
+    """The calibration by scores of held-out rows; a class counts as much as all its training rows, by their weights."""
+    y, weights, n = problem.y[held_out], problem.weights[held_out], problem.n_classes
+    every, some = np.bincount(problem.y, problem.weights, n), np.bincount(y, weights, n)
+    weights = weights * every[y] / some[y]
+    sizes = np.bincount(problem.y[problem.weights > 0], minlength=n)
+    return calibrate(scores, y, sizes, weights / weights.mean())
+
+
 def held_out_log_likelihood(
     gram: np.ndarray,
     y: np.ndarray,
@@ -143,7 +152,7 @@ def held_out_log_likelihood(
     unseen: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Log-probabilities of held-out originals, calibrated, by SVMs trained without their fold.
+    """Log-likelihoods of held-out originals, calibrated, by SVMs trained without their fold.
 
     Parameters
     ----------
@@ -166,7 +175,7 @@ def held_out_log_likelihood(
     Returns
     -------
     array of float
-        One for each held-out original, in the order of rows; empty if nothing can be held out.
+        One for each held-out original, times its weight, in the order of rows; empty if nothing can be held out.
     """
     classes, y = np.unique(y, return_inverse=True)
     groups = np.arange(len(y)) if groups is None else groups
@@ -177,4 +186,4 @@ def held_out_log_likelihood(
     with one_blas_thread():
         problem = Problem(partial(solve, gram), y, len(classes), weights, seed, n_jobs)
         [scores] = held_out_scores(problem, fold_of, held_out, (C,), TOLERANCE)
-    return calibrate(scores, y[held_out])[1]
+    return calibrated(problem, held_out, scores).log_likelihood

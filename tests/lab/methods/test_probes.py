@@ -57,5 +57,5 @@ def test_svm_C_by_cross_validation(pictures):
     for C in SVM_GRID:
         folds, model = StratifiedKFold(3, shuffle=True, random_state=0), LinearSVC(C=C, max_iter=100_000)
         scores = cross_val_predict(model, X, y, cv=folds, method="decision_function")
-        likelihoods[C] = calibrate(scores, y)[1].mean()
+        likelihoods[C] = calibrate(scores, y).log_likelihood.mean()
     assert likelihoods[svm.C_] > max(likelihoods.values()) - 0.05
