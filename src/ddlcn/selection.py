@@ -16,14 +16,13 @@ from scipy.sparse import csr_array, vstack
 from ddlcn.channel import Channel
 from ddlcn.linear.gram import gram_matrix
 from ddlcn.linear.svm import C_DEFAULT
-from ddlcn.linear.validation import held_out_log_likelihood
+from ddlcn.linear.validation import FEWEST, held_out_log_likelihood
 from ddlcn.preprocessing.augmentation import Augmentation, copies
 
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
 POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
 _MOST = 1000  # images that candidates are compared on
 _PER_CLASS = 30
-_FEWEST = 4  # held-out images: the gains of fewer exceed their standard error by chance
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
 
 Encode = Callable[[np.ndarray, tuple[Augmentation, ...]], csr_array]  # rows of copies of training images
@@ -93,8 +92,8 @@ class Selection:
         """
         incumbent, *others = candidates
         best = log_likelihoods(incumbent)
-        if len(best) < _FEWEST:
-            return self.fixed(setting, incumbent, f"default, because fewer than {_FEWEST} images can be held out")
+        if len(best) < FEWEST:
+            return self.fixed(setting, incumbent, f"default, because fewer than {FEWEST} images can be held out")
         rows = [_row(setting, incumbent, 0.0, 0.0, False, "default")]
         for candidate in others:
             found = log_likelihoods(candidate)
@@ -164,7 +163,7 @@ class Selection:
     def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:
         """Record the C of an SVM and what it tried; its rule is the best log-likelihood."""
         if not tried:
-            self.fixed("C", C, "given, by the preset, or default because no image can be held out")
+            self.fixed("C", C, "given, by the preset, or default because too few images can be held out")
         default = next((row["log_likelihood"] for row in tried if row["candidate"] == C_DEFAULT), 0.0)
         for row in tried:
             gain = row["log_likelihood"] - default

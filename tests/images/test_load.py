@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, features
 
 from ddlcn.errors import DDLCNError, ImageError
-from ddlcn.images import check_image, decode, find_images, load_images, read_grey
+from ddlcn.images import check_image, find_images, load_images, read_grey, readers
 from ddlcn.images.readers import HEIC, READERS
 
 BYTES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
@@ -136,7 +136,7 @@ def test_avif_and_jpeg_2000(pets, name, reader):
 
 
 def test_heic_without_its_reader(pets, monkeypatch):
-    monkeypatch.setattr(decode, "READERS", tuple(each for each in READERS if each[0] is not HEIC))
+    monkeypatch.setattr(readers, "READERS", tuple(each for each in READERS if each[0] is not HEIC))
     (pets / "dogs" / "a.HEIC").write_bytes(b"\0\0\0\x1cftypheic" + bytes(20))
     ((_, reason),) = load_images(pets).skipped
     assert reason == "is a HEIC photo; to read it, pip install 'ddlcn[heic]', or save it as JPEG"

@@ -22,10 +22,9 @@ from PIL import ImageOps
 from PIL.Image import Image
 
 from ddlcn.errors import ImageError
-from ddlcn.images import bombs
 from ddlcn.images.bombs import MAX_PIXELS
 from ddlcn.images.pillow import Lines, pixels_of
-from ddlcn.images.readers import HEIC, KINDS, READERS
+from ddlcn.images.readers import KINDS, open_image_file
 
 NOT_FINITE = "has NaN or infinite pixels; replace them with numbers or leave the image out"
 LUMA = (0.299, 0.587, 0.114)  # weights of red, green and blue in grey
@@ -241,7 +240,7 @@ def _load(
 ) -> tuple[NDArray[Any] | Lines, tuple[float, float]]:
     """Return the image in an open file as what :func:`_mixed` takes, and its value range."""
     with _readable():
-        image = _open(file, max_pixels, least_side)
+        image = open_image_file(file, max_pixels, least_side)
         image.load()
         with suppress(Exception):  # a damaged EXIF block is no reason to lose the image
             ImageOps.exif_transpose(image, in_place=True)
@@ -253,17 +252,7 @@ def _load(
 def decoded_pixels(file: BinaryIO, max_pixels: int = MAX_PIXELS, least_side: int | None = None) -> int:
     """Return how many pixels of an open file :func:`decode_file` decodes, by its header."""
     with _readable():
-        return math.prod(_open(file, max_pixels, least_side).size)
-
-
-def _open(file: BinaryIO, max_pixels: int, least_side: int | None) -> Image:
-    head = file.read(16)
-    reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
-    if reader is None:
-        if head.startswith(HEIC):
-            raise ImageError("is a HEIC photo; to read it, pip install 'ddlcn[heic]', or save it as JPEG")
-        raise ImageError(f"{'is no image of a known kind' if head else 'is empty'}; {KINDS}")
-    return bombs.open_safely(reader, file, max_pixels, least_side)
+        return math.prod(open_image_file(file, max_pixels, least_side).size)
 
 
 def _mixed(pixels: NDArray[Any] | Lines, value_range: tuple[float, float], colour: bool = False) -> NDArray[Any]:

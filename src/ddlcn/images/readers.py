@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
 from PIL import features
 from PIL.AvifImagePlugin import AvifImageFile
 from PIL.BmpImagePlugin import BmpImageFile
+from PIL.Image import Image
 from PIL.Jpeg2KImagePlugin import Jpeg2KImageFile
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
+from ddlcn.errors import ImageError
 from ddlcn.images import bombs
 
 KINDS = (
@@ -48,3 +50,14 @@ with suppress(ImportError):  # the extra heic
             """Decode the image itself: a damaged one may have a good thumbnail."""
 
     READERS += ((HEIC, HeicImageFile),)
+
+
+def open_image_file(file: BinaryIO, max_pixels: int, least_side: int | None) -> Image:
+    """Open an image file, or a `BytesIO`, by its first bytes; its pixels are not decoded yet."""
+    head = file.read(16)
+    reader = next((reader for magic, reader in READERS if head.startswith(magic)), None)
+    if reader is None:
+        if head.startswith(HEIC):
+            raise ImageError("is a HEIC photo; to read it, pip install 'ddlcn[heic]', or save it as JPEG")
+        raise ImageError(f"{'is no image of a known kind' if head else 'is empty'}; {KINDS}")
+    return bombs.open_safely(reader, file, max_pixels, least_side)

@@ -40,7 +40,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     ----------
     C : float or "auto"
         Cost of errors. "auto" chooses from 0.1, 1, 10 and 100 by the mean log-likelihood of held-out rows; where
-        nothing can be held out, it is 10.
+        fewer than four can be held out, it is 10.
     class_weight : dict, "balanced" or None
         Weight of each class, as in scikit-learn: C_i = C · sample_weight_i · class_weight[y_i]. Held-out rows have the
         same weights. So None suits rows in the proportions of the training rows, and "balanced" as many of each class.
@@ -272,14 +272,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self, problem: Problem, groups: np.ndarray, unseen: np.ndarray
     ) -> tuple[float, Calibration, list[dict[str, Any]], HeldOut]:
         """The C with the best log-likelihood of held-out rows, its calibration, what was tried, and scores."""
-        auto = self.C == "auto"
-        grid = C_GRID if auto else (float(self.C),)
         folds, held_out = validation.split(problem.y, groups, problem.weights, problem.seed, unseen)
+        auto = self.C == "auto" and len(held_out) >= validation.FEWEST
+        grid = C_GRID if auto else (C_DEFAULT if self.C == "auto" else float(self.C),)
         if not len(held_out):
             none = Calibration(1.0, np.zeros(problem.n_classes), np.empty(0))
-            return (C_DEFAULT if auto else grid[0]), none, [], HeldOut(held_out, np.empty((0, problem.n_classes)))
-        tol = max(self.tol, validation.TOLERANCE)
-        found = validation.held_out_scores(problem, folds, held_out, grid, tol)
+            return grid[0], none, [], HeldOut(held_out, np.empty((0, problem.n_classes)))
+        found = validation.held_out_scores(problem, folds, held_out, grid, max(self.tol, validation.TOLERANCE))
         calibrations = [validation.calibrated(problem, held_out, scores) for scores in found]
         means = [float(each.log_likelihood.mean()) for each in calibrations]
         best = int(np.argmax(means))
@@ -287,8 +286,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             {"setting": "C", "candidate": C, "log_likelihood": mean, "chosen": i == best}
             for i, (C, mean) in enumerate(zip(grid, means, strict=True))
         ]
-        chosen = calibrations[best]
-        return grid[best], chosen, tried if auto else [], HeldOut(held_out, found[best] + chosen.offsets)
+        scores = found[best] + calibrations[best].offsets
+        return grid[best], calibrations[best], tried if auto else [], HeldOut(held_out, scores)
 
 
 def _checked_groups(groups: ArrayLike | None, y: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from ddlcn.linear.gram import solve
 
 TOLERANCE = 1e-3  # relative duality gap at which held-out scores are precise enough
 MOST_HELD_OUT = 1000
+FEWEST = 4  # held-out rows that may decide: gains of fewer exceed their standard error by chance
 _MANY_ROWS, _SAMPLE = 10_000, 5000  # of more rows than that, so many originals are used
 
 
