@@ -58,7 +58,7 @@ def with_copies(n=60, seed=0):
 @parametrize_with_checks(
     [LinearSVM(C=1e-3, tol=1e-3)],
     expected_failed_checks=lambda _: {
-        f"check_sample_weight_equivalence_on_{kind}_data": "repeated rows change the folds, so probabilities differ"
+        f"check_sample_weight_equivalence_on_{kind}_data": "repeated rows change the folds, so offsets differ"
         for kind in ("dense", "sparse")
     },
 )

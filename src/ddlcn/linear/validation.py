@@ -187,4 +187,4 @@ def held_out_log_likelihood(
     with one_blas_thread():
         problem = Problem(partial(solve, gram), y, len(classes), weights, seed, n_jobs)
         [scores] = held_out_scores(problem, fold_of, held_out, (C,), TOLERANCE)
-    return calibrated(problem, held_out, scores).log_likelihood
+        return calibrated(problem, held_out, scores).log_likelihood
