@@ -83,7 +83,7 @@ def test_fitted_parts_are_not_the_callers(digits):
 
 def test_evidence_of_two_working_sizes(digits):
     images, labels = digits
-    sift, grid, _ = presets.best(atoms_per_class=2, deeper_atoms=(4,)).channels
+    sift, grid = presets.best(atoms_per_class=2, deeper_atoms=(4,)).channels[:2]
     channels = [sift, grid.with_params(descriptor=DenseSIFT(patch_size=16, step=8, min_side=48), weight=1.0)]
     evidence = quick_model(channels=channels).fit(images, labels).explain(images[0])
     assert evidence.map().shape == evidence["sift"].descriptors.shape != evidence["sift_grid"].descriptors.shape

@@ -57,7 +57,10 @@ VARIANTS: dict[str, Callable[[int], str]] = {
     "512 atoms in all": _atoms(512),
     "2048 atoms in all": _atoms(2048),
     "no augmentation": lambda _: f"{BASE}:augmentation=none",
-    "one patch size, 16": lambda _: _both("descriptor__patch_size", 16) + "+sift_grid__descriptor__patch_size=16",
+    "one patch size, 16": lambda _: (
+        _both("descriptor__patch_size", 16)
+        + "+sift_grid__descriptor__patch_size=16+covariance__descriptor__patch_size=16"
+    ),
     "15 neighbours (the paper's)": lambda _: _both("coder__n_neighbors", 15),
 }
 

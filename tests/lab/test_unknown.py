@@ -49,7 +49,7 @@ def test_strange_images(photographs, grey):
 
 def test_runs(tmp_path, monkeypatch, capsys):
     """Both tasks on digits, each once; finished runs are not repeated."""
-    monkeypatch.setattr(unknown, "TASKS", {"sets": {"digits": 6}, "unseen": {"digits": 8}})
+    monkeypatch.setattr(unknown, "TASKS", {"sets": {"digits": 12}, "unseen": {"digits": 8}})
     monkeypatch.setitem(unknown.LEFT_OUT, "digits", 0.2)
     monkeypatch.setitem(unknown.OTHERS, "digits", ("digits",))  # digits are not strange to a model of digits
     monkeypatch.setenv("DDLCN_DATA", str(tmp_path))
@@ -57,7 +57,7 @@ def test_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["unknown", "--seeds", "1", "--out", str(out)])
     unknown.main()
     sets, unseen = map(json.loads, out.read_text().splitlines())
-    assert (sets["run"], unseen["run"]) == (["sets", "digits", 6, 0], ["unseen", "digits", 8, 0])
+    assert (sets["run"], unseen["run"]) == (["sets", "digits", 12, 0], ["unseen", "digits", 8, 0])
     assert sets["accuracy"] > 0.8
     assert 0.8 < sets["coverage"] <= 1
     assert 0 <= sets["empty"] < 0.3
