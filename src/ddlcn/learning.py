@@ -29,7 +29,7 @@ from ddlcn.selection import POLICIES, Selection
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
 _ROWS_AT_ONCE = 4096  # that get other weights
-_MOMENTS = 200  # images that whiten descriptors
+_MOMENTS = 100  # images that whiten descriptors
 
 Images = Sequence[Any]
 Size = tuple[float, float]

@@ -18,7 +18,9 @@ so a linear score tr(A L) is a sum over patches, with nothing approximated: tr(A
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,7 +49,7 @@ class LogCovariance(Part):
     rules: ClassVar = {"n_components": whole(1, 512), "epsilon": number(1e-6, 1e3)}
     n_cells = 1
 
-    def __init__(self, n_components: int = 96, epsilon: float = 0.1) -> None:
+    def __init__(self, n_components: int = 64, epsilon: float = 0.1) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
 
@@ -85,24 +87,27 @@ class LogCovariance(Part):
         kept = np.flatnonzero(variances > _SMALLEST_VARIANCE * variances[-1])[::-1][: self.n_components]
         return ((vectors[:, kept] / np.sqrt(variances[kept])).T / scale).astype(np.float32)
 
-    def pool(self, image: Descriptors, whitening: np.ndarray) -> np.ndarray:
-        """Return L at unit length: its upper triangle, entries beside the diagonal times √2.
+    def pool(self, images: Sequence[Descriptors], whitening: np.ndarray) -> np.ndarray:
+        """Return L of each image at unit length: its upper triangle, entries beside the diagonal times √2.
 
         Parameters
         ----------
-        image : Descriptors
+        images : sequence of Descriptors
         whitening : array
             What `whitening` returns.
 
         Returns
         -------
-        array of shape (k (k + 1) / 2,) for k components
+        array of shape (n_images, k (k + 1) / 2) for k components, float32
         """
+        found = []
         with one_blas_thread():
-            log = self._log_matrix(_whitened(image, whitening))
-        rows, columns, factors = _triangle(len(log))
-        found = log[rows, columns] * factors
-        return (found / _length(found)).astype(np.float32)
+            for _, same in groupby(images, key=lambda image: len(image.values)):  # so many calls of LAPACK are one
+                logs = self._log_matrices(np.stack([_with_place(image) for image in same]) @ whitening.T)
+                rows, columns, factors = _triangle(len(whitening))
+                found.append(logs[:, rows, columns] * factors)
+        rows = np.concatenate(found)
+        return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)).astype(np.float32)
 
     def shares(self, image: Descriptors, whitening: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Share coef · `pool` out among patches, exactly.
@@ -123,22 +128,23 @@ class LogCovariance(Part):
         weights[rows, columns] = coef * factors / 2
         weights += weights.T  # A
         with one_blas_thread():
-            z = _whitened(image, whitening).astype(np.float64)
+            z = (_with_place(image) @ whitening.T).astype(np.float64)
             variances, vectors = np.linalg.eigh(z.T @ z / len(z))
             each = ((z @ weights @ vectors) * self._slope(variances) * (z @ vectors)).sum(axis=1)
-        return (each + self._log(0.0) * np.trace(weights)) / (len(z) * _length(self._log(variances)))
+        return (each + self._log(0.0) * np.trace(weights)) / (len(z) * max(float(np.linalg.norm(self._log(variances))), 1e-30))
 
-    def _log_matrix(self, z: np.ndarray) -> np.ndarray:
-        """L; if patches are fewer than components, by their Gram matrix: L = f(0) + Zᵀ g(Z Zᵀ / n) Z / n."""
-        n, k = z.shape
+    def _log_matrices(self, z: np.ndarray) -> np.ndarray:
+        """L of some images; if patches are fewer than components, by their Gram matrix: f(0) + Zᵀ g(Z Zᵀ / n) Z / n."""
+        _, n, k = z.shape
+        transposed = z.swapaxes(1, 2)
         if n >= k:
-            variances, vectors = np.linalg.eigh((z.T @ z).astype(np.float64) / n)
-            return (vectors * self._log(variances)) @ vectors.T
-        variances, vectors = np.linalg.eigh((z @ z.T).astype(np.float64) / n)
-        projected = z.T @ vectors
-        log = (projected * self._slope(variances)) @ projected.T / n
-        log[np.diag_indices(k)] += self._log(0.0)
-        return log
+            variances, vectors = np.linalg.eigh((transposed @ z).astype(np.float64) / n)
+            return (vectors * self._log(variances)[:, None]) @ vectors.swapaxes(1, 2)
+        variances, vectors = np.linalg.eigh((z @ transposed).astype(np.float64) / n)
+        projected = transposed @ vectors
+        logs = (projected * self._slope(variances)[:, None]) @ projected.swapaxes(1, 2) / n
+        logs[:, np.arange(k), np.arange(k)] += self._log(0.0)
+        return logs
 
     def _log(self, variances: Any) -> Any:
         return np.log((np.maximum(variances, 0) + self.epsilon) / (1 + self.epsilon))
@@ -155,16 +161,8 @@ def _with_place(image: Descriptors) -> np.ndarray:
     return np.concatenate([image.values, place, np.ones((len(place), 1), np.float32)], axis=1)
 
 
-def _whitened(image: Descriptors, whitening: np.ndarray) -> np.ndarray:
-    return _with_place(image) @ whitening.T
-
-
 @cache
 def _triangle(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows and columns of the upper triangle, and factors by which inner products are those of matrices."""
     rows, columns = np.triu_indices(k)
     return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
-
-
-def _length(values: np.ndarray) -> float:
-    return max(float(np.linalg.norm(values)), 1e-30)
