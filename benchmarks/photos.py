@@ -29,7 +29,9 @@ def _predictions(quick: bool) -> Row:
         Parallel(n_jobs=2, prefer="threads")(delayed(network.describe)(image) for image in images)
 
     ours, peer = race(lambda: model.predict(images), describe, repeats=3, clock=perf_counter)
-    sizes = " and ".join(f"{len(channel.dictionaries[0]):,}" for channel in model.encoder_.channels)
+    sizes = " and ".join(
+        f"{len(channel.dictionaries[0]):,}" for channel in model.encoder_.channels if channel.dictionaries
+    )
     what = f"predict {len(images)} photographs, {sizes} atoms, two cores / {NETWORK} through onnxruntime, files to maps"
     per_image = (f"{1000 * seconds / len(images):.1f} ms per image" for seconds in (ours, peer))
     return Row(what, *per_image, ours / peer, "≤ 2 ×")

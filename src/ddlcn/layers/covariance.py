@@ -131,7 +131,8 @@ class LogCovariance(Part):
             z = (_with_place(image) @ whitening.T).astype(np.float64)
             variances, vectors = np.linalg.eigh(z.T @ z / len(z))
             each = ((z @ weights @ vectors) * self._slope(variances) * (z @ vectors)).sum(axis=1)
-        return (each + self._log(0.0) * np.trace(weights)) / (len(z) * max(float(np.linalg.norm(self._log(variances))), 1e-30))
+        length = max(float(np.linalg.norm(self._log(variances))), 1e-30)
+        return (each + self._log(0.0) * np.trace(weights)) / (len(z) * length)
 
     def _log_matrices(self, z: np.ndarray) -> np.ndarray:
         """L of some images; if patches are fewer than components, by their Gram matrix: f(0) + Zᵀ g(Z Zᵀ / n) Z / n."""
