@@ -65,7 +65,7 @@ class LogCovariance(Part):
         -------
         array of shape (n_features + 3, n_features + 3)
         """
-        x = _with_place(image)
+        x = np.concatenate([image.values, _place(image)], axis=1)
         with one_blas_thread():
             return (x.T @ x).astype(np.float64) / len(x)
 
@@ -103,7 +103,7 @@ class LogCovariance(Part):
         found = []
         with one_blas_thread():
             for _, same in groupby(images, key=lambda image: len(image.values)):  # so many calls of LAPACK are one
-                logs = self._log_matrices(np.stack([_with_place(image) for image in same]) @ whitening.T)
+                logs = self._log_matrices(np.stack([_whitened(image, whitening) for image in same]))
                 rows, columns, factors = _triangle(len(whitening))
                 found.append(logs[:, rows, columns] * factors)
         rows = np.concatenate(found)
@@ -128,7 +128,7 @@ class LogCovariance(Part):
         weights[rows, columns] = coef * factors / 2
         weights += weights.T  # A
         with one_blas_thread():
-            z = (_with_place(image) @ whitening.T).astype(np.float64)
+            z = _whitened(image, whitening).astype(np.float64)
             variances, vectors = np.linalg.eigh(z.T @ z / len(z))
             each = ((z @ weights @ vectors) * self._slope(variances) * (z @ vectors)).sum(axis=1)
         length = max(float(np.linalg.norm(self._log(variances))), 1e-30)
@@ -157,9 +157,14 @@ class LogCovariance(Part):
         return np.where(small, 1 / self.epsilon, (self._log(safe) - self._log(0.0)) / safe)
 
 
-def _with_place(image: Descriptors) -> np.ndarray:
-    place = image.positions / np.array(image.shape, np.float32)
-    return np.concatenate([image.values, place, np.ones((len(place), 1), np.float32)], axis=1)
+def _place(image: Descriptors) -> np.ndarray:
+    positions = image.positions / np.array(image.shape, np.float32)
+    return np.concatenate([positions, np.ones((len(positions), 1), np.float32)], axis=1)
+
+
+def _whitened(image: Descriptors, whitening: np.ndarray) -> np.ndarray:
+    """z; descriptors and places apart, which saves a copy of the descriptors."""
+    return image.values @ whitening[:, :-N_PLACE].T + _place(image) @ whitening[:, -N_PLACE:].T
 
 
 @cache
