@@ -11,6 +11,7 @@ from sklearn.base import clone
 from ddlcn.channel import Channel
 from ddlcn.errors import DDLCNError
 from ddlcn.layers.coding import LinearCoder, LLCCoder, LocalityCoder
+from ddlcn.layers.covariance import LogCovariance
 from ddlcn.layers.dictionary import DictionaryLearning
 from ddlcn.layers.patches import Descriptors
 from ddlcn.layers.pooling import MeanGrid, SpatialPyramid
@@ -27,6 +28,7 @@ class Numbers(DenseSIFT):
 
 
 PYRAMID = Channel("sift", Numbers(), LocalityCoder(4), SpatialPyramid((1, 2), minima=True), "v", power=0.5)
+WHITENING = np.random.default_rng(0).standard_normal((5, 13)).astype(np.float32)
 CHANNELS = {
     "pyramid": PYRAMID.learnt((unit_rows(np.random.default_rng(0), 200),)),
     "deep": PYRAMID.with_params(deeper_coder=LLCCoder(3), coder=LLCCoder(5), power=1.0, pooling__minima=False).learnt(
@@ -36,6 +38,7 @@ CHANNELS = {
         tuple(unit_rows(np.random.default_rng(n), n) for n in (6, 5))
     ),
     "descriptors": Channel("mean", Numbers(), None, MeanGrid(2)),
+    "covariance": Channel("covariance", Numbers(), None, LogCovariance(5), projection=(WHITENING,)),
 }
 EVERY = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 
@@ -113,7 +116,7 @@ def test_shares_add_up_to_the_score(channel):
         shares, atoms = channel.shares(image, coef)
         assert len(shares) == len(image.values)
         assert shares.sum() == pytest.approx(coef @ row, abs=1e-4)
-        assert (atoms is None) == isinstance(channel.pooling, MeanGrid)
+        assert (atoms is None) == isinstance(channel.pooling, MeanGrid | LogCovariance)
         if atoms is not None:
             assert_array_equal(atoms, channel.codes(image.values).indices)
 
@@ -182,6 +185,18 @@ def test_invalid_parameters(name, value):
     sift.check()
     with pytest.raises(DDLCNError, match=WORDS):
         sift.with_params(**{name: value}).check()
+
+
+@pytest.mark.parametrize(
+    "params", [{"power": 0.5}, {"coder": LinearCoder(), "dictionary": "sift"}, {"deeper_coder": LLCCoder()}]
+)
+def test_what_covariances_do_not_use_is_refused(params):
+    covariance = best().channels[3]
+    covariance.check()
+    with pytest.raises(
+        DDLCNError, match="'covariance': use LogCovariance without coders and dictionary, and with power=1"
+    ):
+        covariance.with_params(**params).check()
 
 
 def test_dictionaries_of_other_descriptors(digits):

@@ -183,7 +183,8 @@ def test_fit_trains_on_images_and_copies(digits, policy):
 @pytest.mark.parametrize("n_components", [None, 8])
 def test_entries_of_another_shape_are_computed_again(digits, tmp_path, n_components):
     """Whoever writes to the folder can change the shape of arrays and write the right digest."""
-    channels = quick_channels("paper", sift__dictionary__n_components=n_components)
+    covariance = best().channels[3].with_params(descriptor__min_side=40, weight=1.0)
+    channels = [*quick_channels("paper", sift__dictionary__n_components=n_components), covariance]
     model, folder = quick_model(channels=channels, work_folder=tmp_path), WorkFolder(tmp_path)
     expected = model.fit(*digits).svm_.coef_
     names = [name for name in sorted(folder.names()) if not name.startswith("training")]

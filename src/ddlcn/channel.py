@@ -127,8 +127,8 @@ class Channel:
         if not 0 < self.power <= 4:
             raise DDLCNError(f"power={self.power} of {own}: must be above 0, at most 4")
         if isinstance(self.pooling, LogCovariance):
-            if self.coder is not None or self.dictionary is not None:
-                raise DDLCNError(f"{own}: use LogCovariance with coder=None and dictionary=None")
+            if (self.coder, self.dictionary, self.deeper_coder, self.power) != (None, None, None, 1):
+                raise DDLCNError(f"{own}: use LogCovariance without coders and dictionary, and with power=1")
         elif linear != isinstance(self.pooling, MeanGrid):
             raise DDLCNError(f"{own}: use MeanGrid with LinearCoder or no coder, and SpatialPyramid with others")
         if self.coder is not None and self.dictionary is None:

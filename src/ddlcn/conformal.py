@@ -200,11 +200,12 @@ class Conformal:
         -------
         list of str
         """
-        names, repeated = [c.name for c in channels], [c.name for c in channels if sees_whole_image(c)]
+        repeated = [c.name for c in channels if sees_whole_image(c)]
         n_colored = sum(map(sees_color, channels))
         scores = ["its scores over all classes are unlike theirs"]
-        more = [f"channel {name} has more active codes than they usually have" for name in names] + scores
-        less = [f"channel {name} has fewer active codes than they usually have" for name in names] + scores
+        codes, other = "has {} active codes than they usually have", "sees something unlike what they have"
+        texts = [f"channel {c.name} {codes if c.coder else other}" for c in channels]
+        more, less = ([text.format(how) for text in texts] + scores for how in ("more", "fewer"))
         more += [f"codes of channel {name} repeat less over the image than theirs" for name in repeated]
         less += [f"codes of channel {name} repeat more over the image than theirs" for name in repeated]
         more += ["it is more colourful than they usually are"] * n_colored

@@ -20,7 +20,7 @@ from ddlcn.channel import Channel
 from ddlcn.encoder import ImageEncoder
 from ddlcn.errors import DDLCNError
 from ddlcn.images import take
-from ddlcn.layers.covariance import LogCovariance
+from ddlcn.layers.covariance import N_PLACE, LogCovariance
 from ddlcn.layers.dictionary import DictionaryLearning, class_seeds, principal_components, reduced
 from ddlcn.linear.gram import gram_matrix
 from ddlcn.preprocessing.augmentation import Augmentation, copies, suited_policies
@@ -81,6 +81,11 @@ def encode_images(encoder: ImageEncoder, images: Images, augmentations: Sequence
 
 def _is_rows(found: Any, encoder: ImageEncoder, images: Images, _: Any) -> bool:
     return isinstance(found, csr_array) and found.shape == (len(images), encoder.n_features)
+
+
+def _is_moment(found: Any, _: Any, descriptor: Any, *others: Any) -> bool:
+    side = descriptor.n_features + N_PLACE
+    return isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == (side, side)
 
 
 def _is_matrix(found: Any, *call: Any, rows: Any = None, columns: int) -> bool:
@@ -160,7 +165,7 @@ def _whitened(channel: Channel, deskew: Size | None, value_range: Range, images:
     images = take(images, np.linspace(0, len(images) - 1, min(_MOMENTS, len(images))).astype(int))
     parts = [images[at : at + 8] for at in range(0, len(images), 8)]
     calls = [(part, channel.descriptor, value_range, deskew, channel.pooling) for part in parts]
-    moment = sum(run.map("moments", sum_moments, calls, "Covariance")) / len(images)
+    moment = sum(run.map("moments", sum_moments, calls, "Covariance", _is_moment)) / len(images)
     whitening = channel.pooling.whitening(moment)
     return replace(channel.with_params(pooling__n_components=len(whitening)), projection=(whitening,))
 

@@ -28,7 +28,8 @@ def suited_channels(
     channels: Sequence[Channel], choose: Selection, value_range: Range, images: Images, run: Any
 ) -> tuple[Channel, ...]:
     """The channels, with colour only if a tenth of the images have any; a warning if colour follows the class."""
-    if not any(hasattr(channel.descriptor, "for_grey") for channel in channels):
+    grey = [getattr(channel.descriptor, "for_grey", lambda own=channel.descriptor: own)() for channel in channels]
+    if all(own is channel.descriptor for own, channel in zip(grey, channels, strict=True)):
         return tuple(channels)
     with run.time("colour"):
         sample = choose.some_of_each_class(_COLOR_SAMPLE)
@@ -42,7 +43,6 @@ def suited_channels(
         )
     if share >= _COLORED:
         return tuple(channels)
-    grey = [getattr(channel.descriptor, "for_grey", lambda own=channel.descriptor: own)() for channel in channels]
     suited = tuple(replace(c, descriptor=own) for c, own in zip(channels, grey, strict=True) if own is not None)
     if not suited:
         raise DDLCNError("the images have no colour, which all channels need: add a channel such as sift")

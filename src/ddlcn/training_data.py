@@ -149,7 +149,7 @@ def check_addition(model: Any, X: Any, y: Any) -> TrainingData:
 
 
 def _like(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Labels of the same type as classes, which the text "7" is for a class 7; new classes must have that type."""
+    """Convert labels to the type of the classes: the text "7" becomes class 7. New classes must have that type."""
     given, known = labels.dtype, classes.dtype
     integers = {given.kind, known.kind} == {"i", "u"} and np.promote_types(given, known).kind == "i"
     if given.kind == known.kind or integers:

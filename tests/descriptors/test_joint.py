@@ -32,6 +32,7 @@ def test_without_colour_it_is_sift(image):
     joint = JointDescriptor(**PATCHES)
     grey = joint.for_grey()
     assert (joint.n_features, grey.n_features, joint.color) == (224, 128, True)
+    assert grey.for_grey() is grey
     assert_array_equal(grey.describe(image).values, DenseSIFT(**PATCHES).describe(image).values)
 
 

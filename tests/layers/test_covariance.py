@@ -100,3 +100,20 @@ def test_images_with_different_numbers_of_patches(training):
     together = pooling.pool(others, P)
     for own, row in zip(others, together, strict=True):
         assert_array_equal(pooling.pool([own], P)[0], row)
+
+
+def test_mean_image_has_nothing_to_tell():
+    """Where images are all the same, rounding decides nothing."""
+    pooling, own = LogCovariance(), image(0)
+    P, coef = whitening(pooling, [own] * 3), np.ones(45)
+    assert not pooling.pool([own], P).any()
+    assert not pooling.shares(own, P, coef).any()
+
+
+def test_features_that_vary_by_rounding_only(training):
+    noise = np.random.default_rng(0).normal(0, 1e-8, (200, 1)).astype(np.float32)
+    tiny = [each._replace(values=np.where([1, 1, 0, 1, 1, 1], each.values, noise)) for each in training]
+    P = whitening(LogCovariance(), tiny)
+    assert P.shape == (8, 9)
+    assert not P[:, 2].any()
+    assert np.abs(P).max() < 100

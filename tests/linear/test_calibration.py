@@ -53,6 +53,25 @@ def test_boundary_of_two_normal_classes(balanced):
     assert_allclose(offsets[0] - offsets[1], -0.7 + (0 if balanced else np.log(4) / 4), atol=0.03)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_optimum_where_scores_are_little_more_than_the_bias(seed):
+    """No scale and part of a grid are likelier, though the scale is far from where the search starts."""
+    rng, sizes = np.random.default_rng(seed), np.array([60, 6, 6, 6, 6])
+    bias = 2 * (sizes / sizes.sum() - 1 / 5)
+    y = rng.permutation(np.repeat(np.arange(5), sizes))
+    scores = bias + rng.normal(0, 0.02, (84, 5))
+    scores[np.arange(84), y] += 0.03
+    found = calibrate(scores, y, sizes)
+    targets = np.full(scores.shape, 1 / 86 / 5)
+    targets[np.arange(84), y] += 1 - 1 / 86
+
+    def loss(scale, offsets):
+        return -(targets * log_softmax(scale * (scores + offsets), axis=1)).sum() / 84
+
+    best = min(loss(s, -part * bias) for s in np.geomspace(0.01, 2000, 60) for part in np.linspace(0, 1, 41))
+    assert loss(found.scale, found.offsets) < best + 1e-6
+
+
 def test_sizes_bound_the_offsets():
     """Where sizes are nearly the same, no held-out row moves a boundary much."""
     scores, y = np.array([[1.0, -1.0], [0.9, -0.9], [0.8, -0.8]]), np.array([0, 0, 1])

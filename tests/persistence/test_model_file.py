@@ -38,6 +38,17 @@ def loads_alike(model, path, images=IMAGES):
     return loaded
 
 
+def test_flat_colours_can_be_saved(tmp_path):
+    """One number of their descriptors is zero but for rounding: it must not be whitened."""
+    tints = np.array([[200, 100, 150], [90, 180, 135], [240, 20, 130]], np.uint8)  # blue is the mean of red and green
+    images = np.full((24, 40, 40, 3), 255, np.uint8)
+    for n, each in enumerate(images):
+        each[5 : 20 + n % 8, 8:30] = tints[n % 3]
+    model = DDLCNClassifier(atoms_per_class=2, deeper_atoms=(3,)).fit(images, np.arange(24) % 3)
+    assert "covariance" in [channel.name for channel in model.encoder_.channels]
+    loads_alike(model, tmp_path / "m", images)
+
+
 def test_clone_of_loaded_model_trains_the_same(model, saved, tmp_path, monkeypatch):
     loaded, (X, y) = DDLCNClassifier.load(saved), make_golden.images()
     assert (loaded.deskew, loaded.augmentation, loaded.C) == (True, "flip", model.svm_.C_)

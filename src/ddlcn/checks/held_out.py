@@ -15,7 +15,9 @@ N_FOLDS = 5
 
 
 class HeldOutPredictions(NamedTuple):
-    """What models that did not see an image say of it; NaN if without it no two classes, or none of its own, are left.
+    """What models that did not see an image say of it.
+
+    NaN if the other images have fewer than two classes, or none of its class.
 
     `probabilities` has a column per class. `distances` are from other images, by what is usual (see
     `Conformal.distances`).

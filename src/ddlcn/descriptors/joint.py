@@ -55,7 +55,7 @@ class JointDescriptor(PatchDescriptor):
 
     def for_grey(self) -> JointDescriptor:
         """Return the descriptor for images without colour."""
-        return JointDescriptor(**self.get_params() | {"color": False})
+        return type(self)(**self.get_params() | {"color": False}) if self.color else self
 
     def values(self, image: PreparedImage, shape: tuple[int, int], step: int) -> np.ndarray:
         """Return the descriptors of all patches of an image at working size, size by size, row by row."""

@@ -26,7 +26,7 @@ class Lines:
         return np.asarray(self.image.resize((width, stop - start), Resampling.NEAREST, box=(0, start, width, stop)))
 
     def reduced(self, factor: int) -> Lines:
-        """Return the image with the means of so many pixels a side."""
+        """Return the image shrunk: each pixel is the mean of factor × factor pixels."""
         return Lines((self.image.convert("L") if self.image.mode == "1" else self.image).reduce(factor))
 
 

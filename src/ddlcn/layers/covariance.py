@@ -31,6 +31,8 @@ from ddlcn.layers.patches import Descriptors
 from ddlcn.rules import number, whole
 
 N_PLACE = 3  # numbers beside a descriptor: row and column as shares of the image's sides, and 1
+_SMALLEST_SCALE = 1e-4  # of a number of a descriptor, relative to the largest
+_SMALLEST_LENGTH = 1e-3  # of L: that of an image which is the mean of the training images, but for rounding, is 0
 _SMALLEST_VARIANCE = 1e-6  # of a principal component, relative to the largest
 
 
@@ -81,7 +83,7 @@ class LogCovariance(Part):
         array of shape (n_components or fewer, n)
         """
         scale = np.sqrt(np.diag(moment))
-        scale[scale == 0] = 1
+        scale[scale < _SMALLEST_SCALE * scale.max()] = np.inf  # zero but for rounding: not used
         with one_blas_thread():
             variances, vectors = np.linalg.eigh(moment / scale / scale[:, None])
         kept = np.flatnonzero(variances > _SMALLEST_VARIANCE * variances[-1])[::-1][: self.n_components]
@@ -99,6 +101,7 @@ class LogCovariance(Part):
         Returns
         -------
         array of shape (n_images, k (k + 1) / 2) for k components, float32
+            Zero for an image that is the mean of the training images.
         """
         found = []
         with one_blas_thread():
@@ -107,7 +110,8 @@ class LogCovariance(Part):
                 rows, columns, factors = _triangle(len(whitening))
                 found.append(logs[:, rows, columns] * factors)
         rows = np.concatenate(found)
-        return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)).astype(np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.where(lengths < _SMALLEST_LENGTH, 0, rows / np.maximum(lengths, _SMALLEST_LENGTH)).astype(np.float32)
 
     def shares(self, image: Descriptors, whitening: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Share coef · `pool` out among patches, exactly.
@@ -131,7 +135,9 @@ class LogCovariance(Part):
             z = _whitened(image, whitening).astype(np.float64)
             variances, vectors = np.linalg.eigh(z.T @ z / len(z))
             each = ((z @ weights @ vectors) * self._slope(variances) * (z @ vectors)).sum(axis=1)
-        length = max(float(np.linalg.norm(self._log(variances))), 1e-30)
+        length = np.linalg.norm(self._log(variances))
+        if length < _SMALLEST_LENGTH:
+            return np.zeros(len(z))
         return (each + self._log(0.0) * np.trace(weights)) / (len(z) * length)
 
     def _log_matrices(self, z: np.ndarray) -> np.ndarray:

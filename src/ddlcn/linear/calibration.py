@@ -11,6 +11,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+_SMALLEST_SCALE, _LARGEST_SCALE = 0.007, 3000.0
+
 
 class Calibration(NamedTuple):
     """Probabilities are softmax(scale · (scores + offsets))."""
@@ -64,16 +66,15 @@ def calibrate(
     targets = np.full(scores.shape, 1 / (len(y) + 2) / n_classes)
     targets[rows, y] += 1 - 1 / (len(y) + 2)
 
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        """Of log(scale) and the part of the bias that is taken back; and its gradient."""
-        scale, shifted = np.exp(parameters[0]), scores - parameters[1] * bias
-        logs = log_softmax(scale * shifted, axis=1)
-        slopes = weights[:, None] * (np.exp(logs) - targets) / len(y)
-        gradient = scale * np.array([(slopes * shifted).sum(), -slopes.sum(axis=0) @ bias])
-        return -float(weights @ (targets * logs).sum(axis=1)) / len(y), gradient
+    features = np.stack([scores, scores - bias])  # logits u · scores + v · (scores − bias): the loss is convex in u, v
 
+    def loss(factors: np.ndarray) -> tuple[float, np.ndarray]:
+        logs = log_softmax(np.tensordot(factors, features, 1), axis=1)
+        slopes = weights[:, None] * (np.exp(logs) - targets) / len(y)
+        return -float(weights @ (targets * logs).sum(axis=1)) / len(y), np.tensordot(features, slopes, 2)
+
+    limits = [(_SMALLEST_SCALE, _LARGEST_SCALE), (0.0, _LARGEST_SCALE)]
     options: Any = {"ftol": 1e-12, "gtol": 1e-8}
-    limits = [(-5.0, 8.0), (0.0, 1.0)]
-    log_scale, part = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=limits, options=options).x
-    scale, offsets = float(np.exp(log_scale)), -part * bias
+    u, v = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=limits, options=options).x
+    scale, offsets = float(u + v), -v / (u + v) * bias
     return Calibration(scale, offsets, weights * log_softmax(scale * (scores + offsets), axis=1)[rows, y])

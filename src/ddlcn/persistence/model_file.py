@@ -25,7 +25,7 @@ from ddlcn.persistence import schema
 from ddlcn.persistence.atomic import write_atomically
 
 _TYPES = {"<f4": "F32", "<f8": "F64", "<i4": "I32"}
-_LARGEST_ATOM, _LARGEST_WEIGHT = 1e4, 1e15  # so that no score overflows
+_LARGEST_ATOM, _LARGEST_PROJECTION, _LARGEST_WEIGHT = 1e4, 1e7, 1e15  # so that no score overflows
 _BOUNDS = dict.fromkeys(("svm.coef", "svm.intercept"), (-_LARGEST_WEIGHT, _LARGEST_WEIGHT)) | {
     "calibration.own": (-1e24, 1e-3),  # log-probabilities, less what is unusual
     "calibration.expected": (-1e24, 1e-3),
@@ -188,7 +188,8 @@ def _check_digest(path: str | os.PathLike[str]) -> None:
 def _check_values(tensors: Mapping[str, np.ndarray], n_classes: int) -> None:
     for name, array in tensors.items():
         numbers = name.endswith((".atom_classes", "calibration.classes"))
-        least, most = (0, n_classes - 1) if numbers else _BOUNDS.get(name, (-_LARGEST_ATOM, _LARGEST_ATOM))
+        largest = _LARGEST_PROJECTION if ".projection." in name else _LARGEST_ATOM
+        least, most = (0, n_classes - 1) if numbers else _BOUNDS.get(name, (-largest, largest))
         schema.expect(least <= array.min() and array.max() <= most, f"{name} has invalid numbers")  # such as NaN
 
 

@@ -108,7 +108,7 @@ class PreparedImage:
         return self._prepared(shape or self.shape, colour=True)
 
     def described(self, descriptor: Any) -> Any:
-        """Return what a descriptor says of the image; equal descriptors are asked once.
+        """Return the descriptors of the image; those of equal parts are computed once.
 
         Parameters
         ----------
