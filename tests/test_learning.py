@@ -13,6 +13,7 @@ from ddlcn.execution.cache import WorkFolder
 from ddlcn.layers.dictionary import class_seeds
 from ddlcn.preprocessing.augmentation import copies
 from ddlcn.preprocessing.prepared import PreparedImage
+from ddlcn.presets import best
 from ddlcn.selection import Selection
 from ddlcn.training_data import check
 from tests.helpers import CountingSIFT, counting_channels, mirrored_digits, quick_channels, quick_model
