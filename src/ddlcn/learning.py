@@ -28,7 +28,7 @@ from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn.selection import POLICIES, Selection
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
-_ROWS_AT_ONCE = 4096  # that get other weights
+_ROWS_AT_ONCE = 256  # that are cut into channels
 _MOMENTS = 100  # images that whiten descriptors
 
 Images = Sequence[Any]
@@ -219,16 +219,19 @@ def encoded(encoder: ImageEncoder, images: Images, run: Any) -> csr_array:
         return run.assemble(encode(encoder, images, run), encoder.n_features)
 
 
-def channel_grams(encoder: ImageEncoder, rows: csr_array, run: Any) -> list[np.ndarray]:
-    """Gram matrices of the blocks of each channel, of unit length."""
-    parts = zip(encoder.slices, encoder.scales, strict=True)
-    return [gram_matrix(rows[:, own], run.n_jobs) / np.float32(scale**2) for own, scale in parts]
+def channel_grams(encoder: ImageEncoder, rows: csr_array, sample: np.ndarray, run: Any) -> list[np.ndarray]:
+    """Gram matrices of the blocks of each channel, of unit length, for a sample of the rows."""
+    parts, found = [sample[at : at + _ROWS_AT_ONCE] for at in range(0, len(sample), _ROWS_AT_ONCE)], []
+    for own, scale in zip(encoder.slices, encoder.scales, strict=True):
+        blocks = run.assemble((rows[part][:, own] for part in parts), own.stop - own.start)
+        found.append(gram_matrix(blocks, run.n_jobs) / np.float32(scale**2))
+    return found
 
 
 def weighted(encoder: ImageEncoder, rows: csr_array, choose: Selection, run: Any) -> tuple[ImageEncoder, csr_array]:
     """The encoder with chosen weights of channels, without those of weight zero; and rows by it."""
     with run.time("weights"):
-        weights = choose.weights(encoder.channels, lambda: channel_grams(encoder, rows[choose.sample], run))
+        weights = choose.weights(encoder.channels, lambda: channel_grams(encoder, rows, choose.sample, run))
         if tuple(weights) == encoder.weights:
             return encoder, rows
         kept = np.flatnonzero(weights)

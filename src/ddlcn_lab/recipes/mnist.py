@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -111,7 +112,9 @@ class MNISTRecipe(ClassifierMixin, BaseEstimator):
         size = suitability.choose_deskew(True, choose, channels[0], grey, images, run)
         encoder = learning.learn_encoder(channels, size, grey, images, y, seed, run)
         rows = learning.encoded(encoder, take(images, choose.sample), run)
-        return encoder, choose.weights(encoder.channels, lambda: learning.channel_grams(encoder, rows, run))
+        every = np.arange(rows.shape[0])
+        grams = partial(learning.channel_grams, encoder, rows, every, run)
+        return encoder, choose.weights(encoder.channels, grams)
 
     def _hard(self, encoder: ImageEncoder, images: Sequence[Any], y: np.ndarray, run: Run) -> np.ndarray:
         """Rows of the images with the least margins."""
