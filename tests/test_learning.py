@@ -80,6 +80,20 @@ def test_reduced_descriptors(digits, run, n_components):
 # ------------------------------------------------------------------------------------------ unseen images, weights
 
 
+def test_unseen_images_do_not_whiten(digits, run):
+    images, y = digits
+    covariance = best().channels[3].with_params(descriptor__min_side=40)
+    channels = [*quick_channels(sift__dictionary__images_per_class="auto"), covariance]
+    unseen = learning.unseen_images(channels, y, 0)
+    others = np.where(unseen[:, None, None], 16 - images, images)
+    found, same, other = (
+        learning.learn_encoder(channels, None, RANGE, each, y, 0, run)["covariance"].projection[0]
+        for each in (images, others, 16 - images)
+    )
+    assert_array_equal(same, found)
+    assert not np.array_equal(other, found)
+
+
 def test_dictionaries_are_not_learnt_from_unseen_images(digits, run):
     """Two thirds of the images of a class teach the dictionaries of all channels, the others none."""
     images, y = digits

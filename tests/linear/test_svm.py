@@ -253,3 +253,10 @@ def test_duplicate_entries_add_up(solver):
 def test_invalid_input(parameters, given, message):
     with pytest.raises(DDLCNError, match=message):
         LinearSVM(**parameters).fit(np.eye(4), np.array(["a", "a", "b", "b"]), **given)
+
+
+@pytest.mark.parametrize(("y", "compared"), [([0, 0, 1], 0), ([0, 0, 1, 1], 4)])
+def test_few_held_out_rows_choose_no_C(y, compared):
+    svm = LinearSVM("auto").fit(np.eye(4)[: len(y)], y)
+    assert len(svm.selection_) == compared
+    assert compared or svm.C_ == 10

@@ -105,13 +105,14 @@ class LogCovariance(Part):
         """
         found = []
         with one_blas_thread():
-            for _, same in groupby(images, key=lambda image: len(image.values)):  # so many calls of LAPACK are one
+            for _, same in groupby(images, key=lambda image: len(image.values)):  # one call of LAPACK for all of them
                 logs = self._log_matrices(np.stack([_whitened(image, whitening) for image in same]))
                 rows, columns, factors = _triangle(len(whitening))
                 found.append(logs[:, rows, columns] * factors)
-        rows = np.concatenate(found)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.where(lengths < _SMALLEST_LENGTH, 0, rows / np.maximum(lengths, _SMALLEST_LENGTH)).astype(np.float32)
+        values = np.concatenate(found)
+        lengths = np.linalg.norm(values, axis=1, keepdims=True)
+        values = np.where(lengths < _SMALLEST_LENGTH, 0, values / np.maximum(lengths, _SMALLEST_LENGTH))
+        return values.astype(np.float32)
 
     def shares(self, image: Descriptors, whitening: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Share coef · `pool` out among patches, exactly.
