@@ -18,12 +18,13 @@ def test_paper_is_one_channel_without_selection():
     assert {name: params[f"sift__{name}"] for name in wanted} == wanted
 
 
-def test_best_selects_and_has_four_channels():
+def test_best_selects_and_has_five_channels():
     found = presets.best()
     weights = {channel.name: channel.weight for channel in found.channels}
-    assert weights == {"sift": 1.0, "sift_grid": "auto", "color": "auto", "covariance": "auto"}
-    assert found.channels[1].dictionary == "sift"
-    assert found.channels[0].descriptor is found.channels[1].descriptor
+    assert weights == {"sift": 1.0} | dict.fromkeys(("sift_grid", "color", "covariance", "covariance_grid"), "auto")
+    _, sift_grid, _, covariance, covariance_grid = found.channels
+    assert sift_grid.dictionary == "sift"
+    assert covariance.descriptor is covariance_grid.descriptor
     assert (found.deskew, found.augmentation, found.C) == ("auto", "auto", "auto")
 
 
@@ -89,11 +90,12 @@ def test_backbone_adds_two_channels():
         "sift_grid",
         "color",
         "covariance",
+        "covariance_grid",
         "backbone",
         "backbone_mean",
     ]
-    assert [channel.descriptor.output for channel in found[4:]] == ["stage7", "head"]
-    assert len(found[4].descriptor.sha256) == 64
+    assert [channel.descriptor.output for channel in found[5:]] == ["stage7", "head"]
+    assert len(found[5].descriptor.sha256) == 64
 
 
 def test_invalid_part_is_refused_before_any_work():

@@ -29,7 +29,7 @@ def test_color_is_described_if_a_tenth_of_the_images_have_it(digits, run, share,
     rng, choose = np.random.default_rng(0), Selection(digits[1], 0)
     images, _ = colored_digits(digits, rng.permutation(len(digits[1])) < share * len(digits[1]))
     channels = suited_channels(best().channels, choose, (0.0, 1.0), images, run)
-    names = {"sift", "sift_grid", "covariance", *(["color"] if used else [])}
+    names = {"sift", "sift_grid", "covariance", "covariance_grid", *(["color"] if used else [])}
     assert {channel.name for channel in channels} == names
     assert channels[-1].descriptor.n_features == (224 if used else 128)  # SIFT, and colour if there is any
     (row,) = choose.record

@@ -179,7 +179,7 @@ class Channel:
         """Length of a block."""
         if isinstance(self.pooling, LogCovariance):
             k = len(self.projection[0])
-            return k * (k + 1) // 2
+            return self.pooling.n_cells * k * (k + 1) // 2
         if isinstance(self.pooling, MeanGrid):
             n_codes = self.descriptor.n_features if self.coder is None else self._matrix.shape[1]
             return self.pooling.n_cells * n_codes
@@ -192,7 +192,7 @@ class Channel:
             return [self._mean_block(image) for image in images]
         if isinstance(self.pooling, LogCovariance):
             columns = np.arange(self.n_features, dtype=np.int32)
-            return [Block(columns, values) for values in self.pooling.pool(images, self.projection[0])]
+            return [Block(columns, self.pooling.pool(image, self.projection[0])) for image in images]
         codes = self.codes(np.concatenate([image.values for image in images]))
         found, start = [], 0
         for image in images:

@@ -66,12 +66,10 @@ def learn_reduced_class(
     return dictionary.learn(reduced(samples, *projection), seed)
 
 
-def sum_moments(
-    images: Images, descriptor: Any, value_range: Range, deskew: Size | None, pooling: LogCovariance
-) -> np.ndarray:
+def sum_moments(images: Images, descriptor: Any, value_range: Range, deskew: Size | None) -> np.ndarray:
     """The sum of the second moments of the descriptors of some images."""
     prepared = (PreparedImage(image, value_range, None, deskew) for image in images)
-    return np.sum([pooling.moment(descriptor.describe(image)) for image in prepared], axis=0)
+    return np.sum([LogCovariance.moment(descriptor.describe(image)) for image in prepared], axis=0)
 
 
 def encode_images(encoder: ImageEncoder, images: Images, augmentations: Sequence[Augmentation]) -> csr_array:
@@ -122,8 +120,7 @@ def learn_encoder(
     )
     with run.time("dictionaries"):
         teaching = np.flatnonzero(~unseen_images(channels, y, seed)) if learnt else np.arange(len(y))
-        whitened = partial(_whitened, deskew=deskew, value_range=value_range, images=take(images, teaching), run=run)
-        found = tuple(whitened(c) if isinstance(c.pooling, LogCovariance) else c for c in found)
+        found = _whitened(found, deskew, value_range, take(images, teaching), run)
     weights = tuple(1.0 if channel.weight == "auto" else float(channel.weight) for channel in found)
     return ImageEncoder(found, weights, value_range, deskew)
 
@@ -160,14 +157,23 @@ def _learnt(
     return replace(channel, dictionary=dictionary, projection=projection).learnt(dictionaries, atom_classes)
 
 
-def _whitened(channel: Channel, deskew: Size | None, value_range: Range, images: Images, run: Any) -> Channel:
-    """A channel that knows how its descriptors are whitened, by some of the images."""
+def _whitened(
+    channels: Sequence[Channel], deskew: Size | None, value_range: Range, images: Images, run: Any
+) -> tuple[Channel, ...]:
+    """The channels; those of covariances know how their descriptors are whitened, by some of the images."""
     images = take(images, np.linspace(0, len(images) - 1, min(_MOMENTS, len(images))).astype(int))
     parts = [images[at : at + 8] for at in range(0, len(images), 8)]
-    calls = [(part, channel.descriptor, value_range, deskew, channel.pooling) for part in parts]
-    moment = sum(run.map("moments", sum_moments, calls, "Covariance", _is_moment)) / len(images)
-    whitening = channel.pooling.whitening(moment)
-    return replace(channel.with_params(pooling__n_components=len(whitening)), projection=(whitening,))
+    moments = dict[str, np.ndarray]()  # by descriptor
+
+    def whitened(channel: Channel) -> Channel:
+        descriptor = channel.descriptor
+        if (key := str(descriptor.to_dict())) not in moments:
+            calls = [(part, descriptor, value_range, deskew) for part in parts]
+            moments[key] = sum(run.map("moments", sum_moments, calls, "Covariance", _is_moment)) / len(images)
+        whitening = channel.pooling.whitening(moments[key])
+        return replace(channel.with_params(pooling__n_components=len(whitening)), projection=(whitening,))
+
+    return tuple(whitened(c) if isinstance(c.pooling, LogCovariance) else c for c in channels)
 
 
 def _teaching_images(dictionary: DictionaryLearning, y: np.ndarray, seed: int) -> list[np.ndarray]:

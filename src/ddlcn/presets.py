@@ -60,9 +60,10 @@ def paper(backbone: str | None = None, **dictionary: Any) -> Preset:
 
 
 def best(backbone: str | None = None, **dictionary: Any) -> Preset:
-    """The default: `sift` and `color` at several sizes with minima beside maxima, `sift_grid` and `covariance`.
+    """The default: `sift` and `color` with minima beside maxima, `sift_grid`, `covariance` and `covariance_grid`.
 
-    All else is left to selection.
+    All see patches of several sizes. Those that are encoded over atoms are further apart, because coding takes the
+    most time. All else is left to selection.
 
     Parameters
     ----------
@@ -77,30 +78,30 @@ def best(backbone: str | None = None, **dictionary: Any) -> Preset:
     Preset
     """
     patches: Any = {"patch_size": (16, 24, 32), "step": 8, "max_side": 200, "min_side": 72}
-    descriptor = DenseSIFT(**patches, contrast_threshold=0.1)
+    coded = patches | {"step": 12}
     sift = Channel(
         "sift",
-        descriptor,
+        DenseSIFT(**coded, contrast_threshold=0.1),
         LocalityCoder(20, beta=0.05),
         SpatialPyramid((1, 2, 4, 8), minima=True),
         DictionaryLearning(**dictionary),
         deeper_coder=LocalityCoder(10, beta=0.05),
         power=0.5,
     )
-    sift_grid = Channel(
-        "sift_grid", descriptor, LinearCoder(), MeanGrid(16), dictionary="sift", power=0.5, weight="auto"
-    )
+    dense = DenseSIFT(**patches, contrast_threshold=0.1)
+    sift_grid = Channel("sift_grid", dense, LinearCoder(), MeanGrid(16), dictionary="sift", power=0.5, weight="auto")
     color = replace(
         sift,
         name="color",
-        descriptor=ColorStatistics(**patches),
+        descriptor=ColorStatistics(**coded),
         pooling=SpatialPyramid((1, 2, 4), minima=True),
         weight="auto",
     )
-    covariance = Channel(
-        "covariance", JointDescriptor(**patches, contrast_threshold=0.1), None, LogCovariance(), weight="auto"
-    )
-    return Preset((sift, sift_grid, color, covariance, *_backbone_channels(backbone, dictionary)))
+    joint = JointDescriptor(**patches, contrast_threshold=0.1)
+    covariance = Channel("covariance", joint, None, LogCovariance(), weight="auto")
+    covariance_grid = replace(covariance, name="covariance_grid", pooling=LogCovariance(side=3))
+    channels = (sift, sift_grid, color, covariance, covariance_grid)
+    return Preset((*channels, *_backbone_channels(backbone, dictionary)))
 
 
 def _backbone_channels(network: str | None, dictionary: dict[str, Any]) -> list[Channel]:

@@ -53,6 +53,7 @@ VARIANTS: dict[str, Callable[[int], str]] = {
     "LLC coder": lambda _: "ddlcn-best-llc",
     "no channel `color`": lambda _: "ddlcn-best-no-color",
     "no channel `covariance`": lambda _: "ddlcn-best-no-covariance",
+    "no channel `covariance_grid`": lambda _: "ddlcn-best-no-covariance_grid",
     "256 atoms in all": _atoms(256),
     "512 atoms in all": _atoms(512),
     "2048 atoms in all": _atoms(2048),
@@ -60,6 +61,7 @@ VARIANTS: dict[str, Callable[[int], str]] = {
     "one patch size, 16": lambda _: (
         _both("descriptor__patch_size", 16)
         + "+sift_grid__descriptor__patch_size=16+covariance__descriptor__patch_size=16"
+        + "+covariance_grid__descriptor__patch_size=16"
     ),
     "15 neighbours (the paper's)": lambda _: _both("coder__n_neighbors", 15),
 }

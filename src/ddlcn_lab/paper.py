@@ -60,6 +60,7 @@ _ELSEWHERE = (
     "ddlcn-best-llc",
     "ddlcn-best-no-color",
     "ddlcn-best-no-covariance",
+    "ddlcn-best-no-covariance_grid",
     "ddlcn-best-no-sift_grid",
     "frozen-vgg",
 )

@@ -124,7 +124,7 @@ def test_selection_is_told(run: Run, data: Path, tmp_path: Path) -> None:
     """By `train`, `info` and the report, in the same words."""
     trained = run("train", data, "-o", tmp_path / "m", "-t", 4, "--atoms-per-class", 2, "--report", tmp_path / "r")
     selection = run("info", tmp_path / "m", "--json").json["selection"]
-    weights = {"weight of sift_grid", "weight of covariance"}
+    weights = {"weight of sift_grid", "weight of covariance", "weight of covariance_grid"}
     assert {row["setting"] for row in selection} == {"color", "deskew", *weights, "augmentation", "C"}
     page = (tmp_path / "r" / "index.html").read_text("utf-8")
     shown = " ".join(run("info", tmp_path / "m").out.split())  # lines are folded

@@ -15,10 +15,11 @@ def test_one_change_each():
     models = {label: get_method(make(6)).make(None, 0, 0, None) for label, make in ablations.VARIANTS.items()}
     base = models["preset `best`"]
     names = {label: [channel.name for channel in model.channels] for label, model in models.items()}
-    assert names["preset `best`"] == ["sift", "sift_grid", "color", "covariance"]
-    assert names["no channel `color`"] == ["sift", "sift_grid", "covariance"]
-    assert names["no channel `covariance`"] == ["sift", "sift_grid", "color"]
-    assert names["no channel `sift_grid`"] == ["sift", "color", "covariance"]
+    assert names["preset `best`"] == ["sift", "sift_grid", "color", "covariance", "covariance_grid"]
+    assert names["no channel `color`"] == ["sift", "sift_grid", "covariance", "covariance_grid"]
+    assert names["no channel `covariance`"] == ["sift", "sift_grid", "color", "covariance_grid"]
+    assert names["no channel `covariance_grid`"] == ["sift", "sift_grid", "color", "covariance"]
+    assert names["no channel `sift_grid`"] == ["sift", "color", "covariance", "covariance_grid"]
     first = {label: model.channels[0] for label, model in models.items()}
     assert [first[f"{n} atoms in all"].dictionary.atoms_per_class for n in (256, 512, 2048)] == [43, 86, 342]
     assert type(first["LLC coder"].coder).__name__ == type(models["LLC coder"].channels[2].coder).__name__ == "LLCCoder"

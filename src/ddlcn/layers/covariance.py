@@ -1,13 +1,14 @@
-"""Covariance pooling: which descriptors of an image occur together, where, and how often.
+"""Covariance pooling: which descriptors occur together in an image or a cell of it, where, and how often.
 
-With x_i a descriptor, followed by the position of its patch and 1, and P from the training images,
+With x_i a descriptor, followed by the position of its patch and 1, P from the training images, and n patches in a cell,
 
     z_i = P x_i,   S = Σ_i z_i z_iᵀ / n,   L = log((S + ε) / (1 + ε))
 
 P whitens: over the training images the mean of S is the identity, so that L is zero for a mean image. The
 logarithm of a matrix acts on its eigenvalues; with it, straight lines between covariances make sense to a linear SVM
 (the log-Euclidean metric of Arsigny et al., 2006; covariances as descriptors: Tuzel, Porikli and Meer, 2006). Since 1
-is among the numbers, S has the mean of descriptors beside their covariance.
+is among the numbers, S has the mean of descriptors beside their covariance. Cells of a grid, as in second-order
+pooling (Carreira et al., 2012), suit objects; the whole image as one cell suits textures.
 
 **Evidence.** With f(λ) = log((λ + ε) / (1 + ε)) and g(λ) = (f(λ) − f(0)) / λ, which is finite at 0,
 
@@ -18,9 +19,8 @@ so a linear score tr(A L) is a sum over patches, with nothing approximated: tr(A
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cache
-from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ import numpy as np
 from ddlcn.blas import one_blas_thread
 from ddlcn.layers.part import Part
 from ddlcn.layers.patches import Descriptors
+from ddlcn.layers.pooling import SpatialPyramid
 from ddlcn.rules import number, whole
 
 N_PLACE = 3  # numbers beside a descriptor: row and column as shares of the image's sides, and 1
@@ -37,7 +38,7 @@ _SMALLEST_VARIANCE = 1e-6  # of a principal component, relative to the largest
 
 
 class LogCovariance(Part):
-    """The logarithm of the covariance of whitened descriptors.
+    """The logarithm of the covariance of whitened descriptors, of unit length for each cell of a grid.
 
     Parameters
     ----------
@@ -45,15 +46,22 @@ class LogCovariance(Part):
         Principal components of descriptors with positions, at most.
     epsilon : float
         Added to variances, which are 1 on average: smaller ones count as equal.
+    side : int
+        Cells per side of the image.
     """
 
-    role = "pooling"
-    rules: ClassVar = {"n_components": whole(1, 512), "epsilon": number(1e-6, 1e3)}
-    n_cells = 1
+    role, later = "pooling", ("side",)
+    rules: ClassVar = {"n_components": whole(1, 512), "epsilon": number(1e-6, 1e3), "side": whole(1, 64)}
 
-    def __init__(self, n_components: int = 64, epsilon: float = 0.1) -> None:
+    def __init__(self, n_components: int = 64, epsilon: float = 0.1, side: int = 1) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
+        self.side = side
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.side**2
 
     @staticmethod
     def moment(image: Descriptors) -> np.ndarray:
@@ -89,30 +97,31 @@ class LogCovariance(Part):
         kept = np.flatnonzero(variances > _SMALLEST_VARIANCE * variances[-1])[::-1][: self.n_components]
         return ((vectors[:, kept] / np.sqrt(variances[kept])).T / scale).astype(np.float32)
 
-    def pool(self, images: Sequence[Descriptors], whitening: np.ndarray) -> np.ndarray:
-        """Return L of each image at unit length: its upper triangle, entries beside the diagonal times √2.
+    def pool(self, image: Descriptors, whitening: np.ndarray) -> np.ndarray:
+        """Return the upper triangles of L, entries beside the diagonal times √2, of all cells; of unit length.
 
         Parameters
         ----------
-        images : sequence of Descriptors
+        image : Descriptors
         whitening : array
             What `whitening` returns.
 
         Returns
         -------
-        array of shape (n_images, k (k + 1) / 2) for k components, float32
-            Zero for an image that is the mean of the training images.
+        array of shape (n_cells k (k + 1) / 2,) for k components, float32
+            Zero for a cell without patches, and for one that is the mean of the training images.
         """
-        found = []
+        rows, columns, factors = _triangle(len(whitening))
+        found = np.zeros((self.n_cells, len(rows)))
         with one_blas_thread():
-            for _, same in groupby(images, key=lambda image: len(image.values)):  # one call of LAPACK for all of them
-                logs = self._log_matrices(np.stack([_whitened(image, whitening) for image in same]))
-                rows, columns, factors = _triangle(len(whitening))
-                found.append(logs[:, rows, columns] * factors)
-        values = np.concatenate(found)
-        lengths = np.linalg.norm(values, axis=1, keepdims=True)
-        values = np.where(lengths < _SMALLEST_LENGTH, 0, values / np.maximum(lengths, _SMALLEST_LENGTH))
-        return values.astype(np.float32)
+            z = _whitened(image, whitening)
+            for cell, own in self._patches(image):
+                found[cell] = self._log_matrix(z[own])[rows, columns] * factors
+        lengths = np.linalg.norm(found, axis=1)
+        used = lengths >= _SMALLEST_LENGTH
+        found[~used] = 0
+        found[used] /= lengths[used, None] * np.sqrt(used.sum())
+        return found.ravel().astype(np.float32)
 
     def shares(self, image: Descriptors, whitening: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Share coef · `pool` out among patches, exactly.
@@ -121,38 +130,41 @@ class LogCovariance(Part):
         ----------
         image : Descriptors
         whitening : array
-        coef : array of shape (k (k + 1) / 2,)
+        coef : array of shape (n_cells k (k + 1) / 2,)
 
         Returns
         -------
         array of shape (n_patches,)
         """
-        k = len(whitening)
-        rows, columns, factors = _triangle(k)
-        weights = np.zeros((k, k))
-        weights[rows, columns] = coef * factors / 2
-        weights += weights.T  # A
+        found, n_used = np.zeros(len(image.values)), 0
         with one_blas_thread():
-            z = _whitened(image, whitening).astype(np.float64)
-            variances, vectors = np.linalg.eigh(z.T @ z / len(z))
-            each = ((z @ weights @ vectors) * self._slope(variances) * (z @ vectors)).sum(axis=1)
-        length = np.linalg.norm(self._log(variances))
-        if length < _SMALLEST_LENGTH:
-            return np.zeros(len(z))
-        return (each + self._log(0.0) * np.trace(weights)) / (len(z) * length)
+            every = _whitened(image, whitening).astype(np.float64)
+            for cell, own in self._patches(image):
+                z, weights = every[own], _symmetric(coef.reshape(self.n_cells, -1)[cell], len(whitening))
+                variances, vectors = np.linalg.eigh(z.T @ z / len(z))
+                length = np.linalg.norm(self._log(variances))
+                if length >= _SMALLEST_LENGTH:
+                    each = ((z @ weights @ vectors) * self._slope(variances) * (z @ vectors)).sum(axis=1)
+                    found[own] = (each + self._log(0.0) * np.trace(weights)) / (len(z) * length)
+                    n_used += 1
+        return found / np.sqrt(max(n_used, 1))
 
-    def _log_matrices(self, z: np.ndarray) -> np.ndarray:
-        """L of some images; if patches are fewer than components, by their Gram matrix: f(0) + Zᵀ g(Z Zᵀ / n) Z / n."""
-        _, n, k = z.shape
-        transposed = z.swapaxes(1, 2)
+    def _patches(self, image: Descriptors) -> Iterator[tuple[int, Any]]:
+        """The cells that have patches, and the numbers of these."""
+        if self.side == 1:
+            return iter([(0, slice(None))])  # without copies
+        cells = SpatialPyramid((self.side,)).cells(image.positions, image.shape)[:, 0]
+        return ((cell, np.flatnonzero(cells == cell)) for cell in np.unique(cells).tolist())
+
+    def _log_matrix(self, z: np.ndarray) -> np.ndarray:
+        """L of a cell; if patches are fewer than components, by their Gram matrix: f(0) + Zᵀ g(Z Zᵀ / n) Z / n."""
+        n, k = z.shape
         if n >= k:
-            variances, vectors = np.linalg.eigh((transposed @ z).astype(np.float64) / n)
-            return (vectors * self._log(variances)[:, None]) @ vectors.swapaxes(1, 2)
-        variances, vectors = np.linalg.eigh((z @ transposed).astype(np.float64) / n)
-        projected = transposed @ vectors
-        logs = (projected * self._slope(variances)[:, None]) @ projected.swapaxes(1, 2) / n
-        logs[:, np.arange(k), np.arange(k)] += self._log(0.0)
-        return logs
+            variances, vectors = np.linalg.eigh((z.T @ z).astype(np.float64) / n)
+            return (vectors * self._log(variances)) @ vectors.T
+        variances, vectors = np.linalg.eigh((z @ z.T).astype(np.float64) / n)
+        projected = z.T @ vectors
+        return (projected * self._slope(variances)) @ projected.T / n + self._log(0.0) * np.eye(k)
 
     def _log(self, variances: Any) -> Any:
         return np.log((np.maximum(variances, 0) + self.epsilon) / (1 + self.epsilon))
@@ -179,3 +191,11 @@ def _triangle(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows and columns of the upper triangle, and factors by which inner products are those of matrices."""
     rows, columns = np.triu_indices(k)
     return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
+def _symmetric(values: np.ndarray, k: int) -> np.ndarray:
+    """The matrix A for which values · (upper triangle of L as `pool` has it) is tr(A L)."""
+    rows, columns, factors = _triangle(k)
+    found = np.zeros((k, k))
+    found[rows, columns] = values * factors / 2
+    return found + found.T

@@ -24,7 +24,7 @@ class Part(BaseEstimator):
     role: ClassVar[str] = ""
     rules: ClassVar[dict[str, Rule]] = {}
     _names: ClassVar[list[str]]
-    later: ClassVar[tuple[str, ...]] = ()  # parameters that files of format 3 may lack: None then
+    later: ClassVar[tuple[str, ...]] = ()  # parameters that files of format 3 may lack: the default then
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)

@@ -179,8 +179,9 @@ def _part(role: str) -> Rule:
         kind = Part.kinds.get(str(value.get("kind"))) if isinstance(value, dict) else None
         if kind is None or kind.role != role:
             return False
-        rules = {"kind": NAME} | {name: kind.rules[name] for name in kind().get_params()}
-        _check_record(dict.fromkeys(kind.later) | value, rules)
+        defaults = kind().get_params()
+        rules = {"kind": NAME} | {name: kind.rules[name] for name in defaults}
+        _check_record({name: defaults[name] for name in kind.later} | value, rules)
         return True
 
     return Rule(follows, f"a {role}")

@@ -176,6 +176,9 @@ METHODS: dict[str, Method] = {
     "ddlcn-best-no-covariance": Method(
         "preset best without channel covariance", ddlcn("best", without="covariance"), auto=True
     ),
+    "ddlcn-best-no-covariance_grid": Method(
+        "preset best without channel covariance_grid", ddlcn("best", without="covariance_grid"), auto=True
+    ),
     "ddlcn-best-no-sift_grid": Method(
         "preset best without channel sift_grid", ddlcn("best", without="sift_grid"), auto=True
     ),
