@@ -99,7 +99,7 @@ print("\n".join(selection_sentences(model.selection_)))
 # %%
 # What colour brings
 # ------------------
-# The same training without the channels ``color`` and ``covariance``, which see colour, and with them. On the
+# The same training without the channels that see colour (``color`` and the covariances), and with them. On the
 # command line: ``--channels sift,sift_grid``.
 
 without = [channel for channel in presets.best().channels if channel.name in ("sift", "sift_grid")]

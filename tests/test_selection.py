@@ -98,8 +98,9 @@ def grams(noise):
     return lambda: [(part @ part.T).astype(np.float32) for part in np.hsplit(rows, 2)]
 
 
-def channels_of(*weights):
-    return [SimpleNamespace(name=name, weight=weight) for name, weight in zip("ab", weights, strict=True)]
+def channels_of(*weights, descriptor=None):
+    pairs = zip("ab", weights, strict=True)
+    return [SimpleNamespace(name=name, weight=weight, descriptor=descriptor) for name, weight in pairs]
 
 
 def test_weights():
@@ -112,6 +113,15 @@ def test_weights():
     assert (first, second > 0) == (0, True)
     assert Selection(Y, 0).weights(channels_of(1.0, "auto"), grams([100, 0.3]))[1] == 4
     assert Selection(Y, 0).weights(channels_of(1.0, 0.25), lambda: pytest.fail("nothing is free")) == [1, 0.25]
+
+
+def test_default_weight_of_a_descriptor():
+    """It is the first candidate, and stays if none is better."""
+    selection, same = Selection(Y, 0), grams([1, 1])()[:1] * 2
+    channels = channels_of(1.0, "auto", descriptor=SimpleNamespace(default_weight=2.0))
+    assert selection.weights(channels, lambda: same) == [1, 2]
+    assert [row["candidate"] for row in selection.record] == [2, 1, 0, 0.5, 4]
+    assert Selection(Y[:2], 0).weights(channels, lambda: [gram[:2, :2] for gram in same]) == [1, 2]
 
 
 def test_weights_by_images_that_taught_nothing():

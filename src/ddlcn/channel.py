@@ -2,7 +2,7 @@
 
     sift        descriptors ─► locality codes over V ─► maxima and minima over a pyramid, weighted by depth
     sift_grid   descriptors of the smallest patches ─► linear codes over the deeper dictionary U ─► means over a grid
-    covariance  SIFT and colour of each patch, whitened ─► logarithm of their covariance over the image
+    covariance  SIFT and colour of each patch, whitened ─► logarithm of their covariance over the image, or each cell
 
 Each image gives a block of unit length (of zeros if all its codes are zero).
 """
@@ -57,7 +57,7 @@ class Channel:
     power : float
         Exponent on the size of codes before pooling; 0.5 lets small codes count for more.
     weight : float or "auto"
-        Weight of the block in a row; "auto" is chosen on held-out training images, starting from 1.
+        Weight of the block in a row; "auto" is chosen on held-out training images.
     dictionaries, atom_classes : tuple of arrays, array of int
         V, U, …, once they are learnt, and the number of the class of each atom of V.
     projection : tuple of arrays
@@ -68,7 +68,7 @@ class Channel:
     --------
     >>> from ddlcn import presets
     >>> [channel.name for channel in presets.best().channels]
-    ['sift', 'sift_grid', 'color', 'covariance']
+    ['sift', 'sift_grid', 'color', 'covariance', 'covariance_grid']
     """
 
     name: str

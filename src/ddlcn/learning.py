@@ -25,7 +25,7 @@ from ddlcn.layers.dictionary import DictionaryLearning, class_seeds, principal_c
 from ddlcn.linear.gram import gram_matrix
 from ddlcn.preprocessing.augmentation import Augmentation, copies, suited_policies
 from ddlcn.preprocessing.prepared import PreparedImage
-from ddlcn.selection import POLICIES, Selection
+from ddlcn.selection import POLICIES, Selection, first_weight
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
 _ROWS_AT_ONCE = 256  # that are cut into channels
@@ -103,7 +103,7 @@ def learn_encoder(
     seed: int,
     run: Any,
 ) -> ImageEncoder:
-    """Learn the dictionaries of all channels (Eqs. 2 to 4); a weight that is free is 1.
+    """Learn the dictionaries of all channels (Eqs. 2 to 4); a weight that is free has its default.
 
     A channel that uses the deeper dictionaries of another is left out if there are none.
     """
@@ -121,8 +121,7 @@ def learn_encoder(
     with run.time("dictionaries"):
         teaching = np.flatnonzero(~unseen_images(channels, y, seed)) if learnt else np.arange(len(y))
         found = _whitened(found, deskew, value_range, take(images, teaching), run)
-    weights = tuple(1.0 if channel.weight == "auto" else float(channel.weight) for channel in found)
-    return ImageEncoder(found, weights, value_range, deskew)
+    return ImageEncoder(found, tuple(map(first_weight, found)), value_range, deskew)
 
 
 def _learnt(

@@ -19,7 +19,7 @@ from ddlcn.linear.svm import C_DEFAULT
 from ddlcn.linear.validation import FEWEST, held_out_log_likelihood
 from ddlcn.preprocessing.augmentation import Augmentation, copies
 
-WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, the default first
+WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, after its default
 POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
 _MOST = 1000  # images that candidates are compared on
 _PER_CLASS = 30
@@ -120,7 +120,7 @@ class Selection:
 
     def weights(self, channels: Sequence[Channel], grams: Callable[[], list[np.ndarray]]) -> list[float]:
         """The weights of channels, one after another; `grams` gives the Gram matrix of the sample by each."""
-        found = [1.0 if channel.weight == "auto" else float(channel.weight) for channel in channels]
+        found = [first_weight(channel) for channel in channels]
         free = [n for n, channel in enumerate(channels) if channel.weight == "auto"]
         if len(channels) == 1 or not free:
             return found
@@ -132,7 +132,8 @@ class Selection:
 
         for n in free:
             before, after, name = found[:n], found[n + 1 :], channels[n].name
-            weights = {weight: (*before, weight, *after) for weight in WEIGHTS if any((*before, weight, *after))}
+            candidates = dict.fromkeys((found[n], *WEIGHTS))
+            weights = {weight: (*before, weight, *after) for weight in candidates if any((*before, weight, *after))}
             found[n] = self.choose(f"weight of {name}", list(weights), _composed(log_likelihoods, weights))
         return found
 
@@ -178,6 +179,11 @@ class Selection:
         groups = np.tile(np.arange(len(y)), len(gram) // len(y))
         unseen = (self.unseen[self.sample] if unseen is None else unseen)[groups]
         return held_out_log_likelihood(gram, y[groups], C_DEFAULT, self.seed, groups, None, unseen, self.n_jobs)
+
+
+def first_weight(channel: Channel) -> float:
+    """The weight of a channel if it is given, else its default: 1, or the `default_weight` of its descriptor."""
+    return getattr(channel.descriptor, "default_weight", 1.0) if channel.weight == "auto" else float(channel.weight)
 
 
 def _composed(function: Callable[[Any], np.ndarray], values: dict[Any, Any]) -> Callable[[Any], np.ndarray]:
