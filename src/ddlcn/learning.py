@@ -29,7 +29,7 @@ from ddlcn.selection import POLICIES, Selection, first_weight
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
 _ROWS_AT_ONCE = 256  # that are cut into channels
-_MOMENTS = 100  # images that whiten descriptors
+_MOMENTS, _MEASURED = 100, 5  # images that whiten descriptors; and whose patches are counted
 
 Images = Sequence[Any]
 Size = tuple[float, float]
@@ -162,14 +162,19 @@ def _whitened(
     """The channels; those of covariances know how their descriptors are whitened, by some of the images."""
     images = take(images, np.linspace(0, len(images) - 1, min(_MOMENTS, len(images))).astype(int))
     parts = [images[at : at + 8] for at in range(0, len(images), 8)]
-    moments = dict[str, np.ndarray]()  # by descriptor
+    known = dict[str, tuple[np.ndarray, int]]()  # moment and number of patches, by descriptor
 
     def whitened(channel: Channel) -> Channel:
         descriptor = channel.descriptor
-        if (key := str(descriptor.to_dict())) not in moments:
+        if (key := str(descriptor.to_dict())) not in known:
             calls = [(part, descriptor, value_range, deskew) for part in parts]
-            moments[key] = sum(run.map("moments", sum_moments, calls, "Covariance", _is_moment)) / len(images)
-        whitening = channel.pooling.whitening(moments[key])
+            moment = sum(run.map("moments", sum_moments, calls, "Covariance", _is_moment)) / len(images)
+            some = (
+                PreparedImage(image, value_range, None, deskew) for image in images[:: -(-len(images) // _MEASURED)]
+            )
+            n_patches = int(np.median([len(descriptor.describe(image).values) for image in some]))
+            known[key] = moment, n_patches
+        whitening = channel.pooling.whitening(*known[key])
         return replace(channel.with_params(pooling__n_components=len(whitening)), projection=(whitening,))
 
     return tuple(whitened(c) if isinstance(c.pooling, LogCovariance) else c for c in channels)

@@ -30,7 +30,7 @@ def training():
 
 
 def whitening(pooling, images):
-    return pooling.whitening(np.mean([pooling.moment(each) for each in images], axis=0))
+    return pooling.whitening(np.mean([pooling.moment(each) for each in images], axis=0), len(images[0].values))
 
 
 def test_mean_of_whitened_moments_is_the_identity(training):
@@ -38,6 +38,13 @@ def test_mean_of_whitened_moments_is_the_identity(training):
     assert P.shape == (9, 9)  # six features, position and 1
     assert_allclose(np.mean([whitened_moment(each, P) for each in training], axis=0), np.eye(9), atol=1e-4)
     assert whitening(LogCovariance(4), training).shape == (4, 9)
+
+
+def test_few_patches_have_few_components(training):
+    """Two for each patch of a cell."""
+    moment = np.mean([LogCovariance.moment(each) for each in training], axis=0)
+    for side, n_patches, expected in ((1, 3, 6), (1, 200, 9), (3, 200, 9), (3, 30, 6), (3, 2, 1)):
+        assert LogCovariance(side=side).whitening(moment, n_patches).shape == (expected, 9)
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(200, 0.1), (200, 1.0), (5, 0.1)])

@@ -32,6 +32,7 @@ from ddlcn.layers.pooling import SpatialPyramid
 from ddlcn.rules import number, whole
 
 N_PLACE = 3  # numbers beside a descriptor: row and column as shares of the image's sides, and 1
+_PER_PATCH = 2  # components for each patch of a cell: with more, digits of 7 patches per cell were worse
 _SMALLEST_SCALE = 1e-4  # of a number of a descriptor, relative to the largest
 _SMALLEST_LENGTH = 1e-3  # of L: that of an image which is the mean of the training images, but for rounding, is 0
 _SMALLEST_VARIANCE = 1e-6  # of a principal component, relative to the largest
@@ -43,7 +44,7 @@ class LogCovariance(Part):
     Parameters
     ----------
     n_components : int
-        Principal components of descriptors with positions, at most.
+        Principal components of descriptors with positions, at most; two for each patch of a cell, if these are fewer.
     epsilon : float
         Added to variances, which are 1 on average: smaller ones count as equal.
     side : int
@@ -79,22 +80,25 @@ class LogCovariance(Part):
         with one_blas_thread():
             return (x.T @ x).astype(np.float64) / len(x)
 
-    def whitening(self, moment: np.ndarray) -> np.ndarray:
+    def whitening(self, moment: np.ndarray, n_patches: int) -> np.ndarray:
         """Return P, by which the principal components of the mean moment of images have variance 1.
 
         Parameters
         ----------
         moment : array of shape (n, n)
+        n_patches : int
+            Patches of an image. A cell with few of them has fewer components, two per patch.
 
         Returns
         -------
         array of shape (n_components or fewer, n)
         """
+        most = min(self.n_components, max(1, _PER_PATCH * n_patches // self.n_cells))
         scale = np.sqrt(np.diag(moment))
         scale[scale < _SMALLEST_SCALE * scale.max()] = np.inf  # zero but for rounding: not used
         with one_blas_thread():
             variances, vectors = np.linalg.eigh(moment / scale / scale[:, None])
-        kept = np.flatnonzero(variances > _SMALLEST_VARIANCE * variances[-1])[::-1][: self.n_components]
+        kept = np.flatnonzero(variances > _SMALLEST_VARIANCE * variances[-1])[::-1][:most]
         return ((vectors[:, kept] / np.sqrt(variances[kept])).T / scale).astype(np.float32)
 
     def pool(self, image: Descriptors, whitening: np.ndarray) -> np.ndarray:
