@@ -192,7 +192,7 @@ class Channel:
             return [self._mean_block(image) for image in images]
         if isinstance(self.pooling, LogCovariance):
             columns = np.arange(self.n_features, dtype=np.int32)
-            return [Block(columns, self.pooling.pool(image, self.projection[0])) for image in images]
+            return [Block(columns, values) for values in self.pooling.pool(images, self.projection[0])]
         codes = self.codes(np.concatenate([image.values for image in images]))
         found, start = [], 0
         for image in images:

@@ -169,11 +169,9 @@ def _whitened(
         if (key := str(descriptor.to_dict())) not in known:
             calls = [(part, descriptor, value_range, deskew) for part in parts]
             moment = sum(run.map("moments", sum_moments, calls, "Covariance", _is_moment)) / len(images)
-            some = (
-                PreparedImage(image, value_range, None, deskew) for image in images[:: -(-len(images) // _MEASURED)]
-            )
-            n_patches = int(np.median([len(descriptor.describe(image).values) for image in some]))
-            known[key] = moment, n_patches
+            some = images[:: -(-len(images) // _MEASURED)]
+            described = (descriptor.describe(PreparedImage(image, value_range, None, deskew)) for image in some)
+            known[key] = moment, int(np.median([len(each.values) for each in described]))
         whitening = channel.pooling.whitening(*known[key])
         return replace(channel.with_params(pooling__n_components=len(whitening)), projection=(whitening,))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import logm
 
 from ddlcn.layers.covariance import LogCovariance
@@ -55,7 +55,7 @@ def test_logarithm_of_the_covariance(training, n, epsilon):
     S = whitened_moment(own, P)
     expected = logm((S + epsilon * np.eye(len(S))) / (1 + epsilon)).real
     expected = np.array([expected[i, j] * (1 if i == j else 2**0.5) for i in range(len(S)) for j in range(i, len(S))])
-    assert_allclose(pooling.pool(own, P), expected / np.linalg.norm(expected), atol=2e-5)
+    assert_allclose(pooling.pool([own], P)[0], expected / np.linalg.norm(expected), atol=2e-5)
 
 
 def test_inner_products_are_those_of_matrices(training):
@@ -63,7 +63,7 @@ def test_inner_products_are_those_of_matrices(training):
     P = whitening(pooling, training)
     logs = [logm((whitened_moment(each, P) + 0.1 * np.eye(9)) / 1.1).real for each in others]
     expected = np.trace(logs[0] @ logs[1]) / np.linalg.norm(logs[0]) / np.linalg.norm(logs[1])
-    assert_allclose(np.dot(*(pooling.pool(each, P) for each in others)), expected, atol=1e-5)
+    assert_allclose(np.dot(*pooling.pool(others, P)), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [200, 5])
@@ -72,12 +72,12 @@ def test_grid_of_cells(training, n):
     pooling, whole, own = LogCovariance(side=3), LogCovariance(), image(99, n)
     P = whitening(pooling, training)
     rows, columns = (np.minimum(np.ceil((own.positions[:, i] + 1) / (SHAPE[i] / 3)) - 1, 2) for i in (0, 1))
-    found, n_used = pooling.pool(own, P).reshape(9, -1), len(set(3 * rows + columns))
+    found, n_used = pooling.pool([own], P)[0].reshape(9, -1), len(set(3 * rows + columns))
     assert n == 200 or n_used < 9
     for cell in range(9):
         inside = 3 * rows + columns == cell
         part = Descriptors(own.values[inside], own.positions[inside], SHAPE, own.sizes[inside])
-        expected = whole.pool(part, P) / n_used**0.5 if inside.any() else 0
+        expected = whole.pool([part], P)[0] / n_used**0.5 if inside.any() else 0
         assert_allclose(found[cell], expected, atol=1e-6)
 
 
@@ -88,7 +88,7 @@ def test_shares_add_up(training, n, side):
     P, coef = whitening(pooling, training), np.random.default_rng(0).standard_normal(45 * side**2)
     shares = pooling.shares(own, P, coef)
     assert shares.shape == (n,)
-    assert_allclose(shares.sum(), coef @ pooling.pool(own, P), atol=2e-5)
+    assert_allclose(shares.sum(), coef @ pooling.pool([own], P)[0], atol=2e-5)
     assert n == 1 or np.ptp(shares) > 1e-4
 
 
@@ -111,16 +111,26 @@ def test_features_that_never_vary(training):
     pooling = LogCovariance()
     P = whitening(pooling, flat)
     assert P.shape == (7, 9)
-    found = pooling.pool(flat[0], P)
+    found = pooling.pool(flat[:1], P)[0]
     assert np.isfinite(found).all()
     assert_allclose(np.linalg.norm(found), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("side", [1, 3])
+def test_images_with_different_numbers_of_patches(training, side):
+    """Together or alone: the same bytes."""
+    pooling, others = LogCovariance(side=side), [image(seed, n) for seed, n in enumerate((30, 30, 5, 30, 200, 5))]
+    P = whitening(pooling, training)
+    together = pooling.pool(others, P)
+    for own, row in zip(others, together, strict=True):
+        assert_array_equal(pooling.pool([own], P)[0], row)
 
 
 def test_mean_image_has_nothing_to_tell():
     """Where images are all the same, rounding decides nothing."""
     pooling, own = LogCovariance(), image(0)
     P, coef = whitening(pooling, [own] * 3), np.ones(45)
-    assert not pooling.pool(own, P).any()
+    assert not pooling.pool([own], P)[0].any()
     assert not pooling.shares(own, P, coef).any()
 
 

@@ -19,7 +19,7 @@ so a linear score tr(A L) is a sum over patches, with nothing approximated: tr(A
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
@@ -101,31 +101,35 @@ class LogCovariance(Part):
         kept = np.flatnonzero(variances > _SMALLEST_VARIANCE * variances[-1])[::-1][:most]
         return ((vectors[:, kept] / np.sqrt(variances[kept])).T / scale).astype(np.float32)
 
-    def pool(self, image: Descriptors, whitening: np.ndarray) -> np.ndarray:
+    def pool(self, images: Sequence[Descriptors], whitening: np.ndarray) -> np.ndarray:
         """Return the upper triangles of L, entries beside the diagonal times √2, of all cells; of unit length.
 
         Parameters
         ----------
-        image : Descriptors
+        images : sequence of Descriptors
         whitening : array
             What `whitening` returns.
 
         Returns
         -------
-        array of shape (n_cells k (k + 1) / 2,) for k components, float32
+        array of shape (n_images, n_cells k (k + 1) / 2) for k components, float32
             Zero for a cell without patches, and for one that is the mean of the training images.
         """
-        rows, columns, factors = _triangle(len(whitening))
-        found = np.zeros((self.n_cells, len(rows)))
+        k = len(whitening)
+        rows, columns, factors = _triangle(k)
+        S, used = np.zeros((len(images), self.n_cells, k, k)), np.zeros((len(images), self.n_cells), np.bool_)
         with one_blas_thread():
-            z = _whitened(image, whitening)
-            for cell, own in self._patches(image):
-                found[cell] = self._log_matrix(z[own])[rows, columns] * factors
-        lengths = np.linalg.norm(found, axis=1)
-        used = lengths >= _SMALLEST_LENGTH
-        found[~used] = 0
-        found[used] /= lengths[used, None] * np.sqrt(used.sum())
-        return found.ravel().astype(np.float32)
+            for image, own_S, own_used in zip(images, S, used, strict=True):
+                z = _whitened(image, whitening)
+                for cell, own in self._patches(image):
+                    own_S[cell], own_used[cell] = z[own].T @ z[own] / np.float32(len(z[own])), True
+            variances, vectors = np.linalg.eigh(S)
+            L = (vectors * self._log(variances)[..., None, :]) @ vectors.swapaxes(2, 3)
+        found = L[..., rows, columns] * factors
+        lengths = np.linalg.norm(found, axis=2)
+        used &= lengths >= _SMALLEST_LENGTH
+        lengths = np.where(used, lengths, np.inf) * np.sqrt(np.maximum(used.sum(axis=1, keepdims=True), 1))
+        return (found / lengths[..., None]).reshape(len(images), -1).astype(np.float32)
 
     def shares(self, image: Descriptors, whitening: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Share coef · `pool` out among patches, exactly.
@@ -159,16 +163,6 @@ class LogCovariance(Part):
             return iter([(0, slice(None))])  # without copies
         cells = SpatialPyramid((self.side,)).cells(image.positions, image.shape)[:, 0]
         return ((cell, np.flatnonzero(cells == cell)) for cell in np.unique(cells).tolist())
-
-    def _log_matrix(self, z: np.ndarray) -> np.ndarray:
-        """L of a cell; if patches are fewer than components, by their Gram matrix: f(0) + Zᵀ g(Z Zᵀ / n) Z / n."""
-        n, k = z.shape
-        if n >= k:
-            variances, vectors = np.linalg.eigh((z.T @ z).astype(np.float64) / n)
-            return (vectors * self._log(variances)) @ vectors.T
-        variances, vectors = np.linalg.eigh((z @ z.T).astype(np.float64) / n)
-        projected = z.T @ vectors
-        return (projected * self._slope(variances)) @ projected.T / n + self._log(0.0) * np.eye(k)
 
     def _log(self, variances: Any) -> Any:
         return np.log((np.maximum(variances, 0) + self.epsilon) / (1 + self.epsilon))
