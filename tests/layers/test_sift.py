@@ -81,6 +81,17 @@ def test_max_side_leaves_the_step(photographs):
     assert checked(photographs[0][:100, :60], max_side=50, min_side=10).shape == (50, 30)
 
 
+def test_steps_that_are_the_same_in_a_small_image():
+    """An image of 8 pixels is enlarged to 72, where both steps are 12: it is described once."""
+    patches = {"patch_size": (16, 32), "min_side": 72, "contrast_threshold": 0.1}
+    small, large = (PreparedImage(np.random.default_rng(0).random((side, side))) for side in (8, 72))
+    for image, same in ((small, True), (large, False)):
+        found = [image.described(DenseSIFT(step=step, **patches)) for step in (8, 12)]
+        assert (found[0] is found[1]) == same
+    higher = small.described(DenseSIFT(step=12, **patches | {"contrast_threshold": 100.0}))
+    assert (higher.values != small.described(DenseSIFT(step=12, **patches)).values).any()
+
+
 @pytest.mark.parametrize(("shape", "step"), [((30, 40), 6), ((90, 70), 6)])
 def test_warp_is_applied_at_working_size(shape, step):
     image = np.zeros(shape, np.uint8)

@@ -52,7 +52,7 @@ class LogCovariance(Part):
     """
 
     role, later = "pooling", ("side",)
-    rules: ClassVar = {"n_components": whole(1, 512), "epsilon": number(1e-6, 1e3), "side": whole(1, 64)}
+    rules: ClassVar = {"n_components": whole(1, 512), "epsilon": number(1e-6, 1e3), "side": whole(1, 16)}
 
     def __init__(self, n_components: int = 64, epsilon: float = 0.1, side: int = 1) -> None:
         self.n_components = n_components
@@ -120,9 +120,10 @@ class LogCovariance(Part):
         S, used = np.zeros((len(images), self.n_cells, k, k)), np.zeros((len(images), self.n_cells), np.bool_)
         with one_blas_thread():
             for image, own_S, own_used in zip(images, S, used, strict=True):
-                z = _whitened(image, whitening)
+                every = _whitened(image, whitening)
                 for cell, own in self._patches(image):
-                    own_S[cell], own_used[cell] = z[own].T @ z[own] / np.float32(len(z[own])), True
+                    z = every[own]
+                    own_S[cell], own_used[cell] = z.T @ z / np.float32(len(z)), True
             variances, vectors = np.linalg.eigh(S)
             L = (vectors * self._log(variances)[..., None, :]) @ vectors.swapaxes(2, 3)
         found = L[..., rows, columns] * factors

@@ -118,8 +118,14 @@ class PatchDescriptor(Part):
                 f"step={self.step}: an image of {shape[1]} x {shape[0]} pixels would give {patches:,} "
                 f"patches, over the limit of {MAX_PATCHES:,}; raise step or lower max_side={self.max_side}"
             )
-        positions, of_each = _grid(shape, sizes, step)
-        return Descriptors(self.values(image, shape, step), positions, shape, of_each)
+        others = {name: v for name, v in self.get_params(deep=False).items() if name not in PatchDescriptor.rules}
+        key = str(
+            (type(self).__name__, shape, sizes, step, others)
+        )  # steps that differ can be the same in small images
+        if key not in image.computed:
+            positions, of_each = _grid(shape, sizes, step)
+            image.computed[key] = Descriptors(self.values(image, shape, step), positions, shape, of_each)
+        return image.computed[key]
 
     def _step(self, given: int, side: int) -> int:
         """Pixels between patches of an image whose shortest side had `given` pixels and now has `side`."""
