@@ -39,6 +39,7 @@ CHANNELS = {
     ),
     "descriptors": Channel("mean", Numbers(), None, MeanGrid(2)),
     "covariance": Channel("covariance", Numbers(), None, LogCovariance(5), projection=(WHITENING,)),
+    "covariance_grid": Channel("cells", Numbers(), None, LogCovariance(5, side=3), projection=(WHITENING,)),
 }
 EVERY = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 
@@ -185,6 +186,14 @@ def test_invalid_parameters(name, value):
     sift.check()
     with pytest.raises(DDLCNError, match=WORDS):
         sift.with_params(**{name: value}).check()
+
+
+def test_default_weight_of_a_descriptor_is_checked():
+    channel = CHANNELS["descriptors"].with_params(weight="auto", descriptor=type("Light", (Numbers,), {})())
+    channel.check()
+    type(channel.descriptor).default_weight = 0
+    with pytest.raises(DDLCNError, match="weight=0 of channel 'mean': must be"):
+        channel.check()
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_settings(model: DDLCNClassifier) -> None:
     assert found.items() >= {"deskew": "no", "sift.weight": "1", "sift.atoms": "4 + 4", "sift.power": "0.5"}.items()
     assert found["sift.coder"] == "LocalityCoder(beta=0.05, n_neighbors=20)"
     assert found["augmentation"] == model.augmentation_
-    assert found["sift_grid.descriptor"] == "that of sift"
+    assert found["covariance_grid.descriptor"] == "that of covariance"
 
 
 def test_network(model: DDLCNClassifier) -> None:

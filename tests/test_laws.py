@@ -27,6 +27,7 @@ MODELS = {
     "no coder": quick_model(channels=[MEAN]),
     "covariance": quick_model(channels=[COVARIANCE.with_params(descriptor__color=False)]),
     "covariance and sift": quick_model(channels=[*quick_channels()[:1], COVARIANCE]),
+    "covariance_grid": quick_model(channels=[COVARIANCE.with_params(pooling__side=2, descriptor__color=False)]),
     "deskew": quick_model(deskew=True),
     "elastic": quick_model(augmentation="elastic", class_weight={0: 2.0, 1: 0.5}),
     "flip": quick_model(augmentation="flip", C="auto", class_weight="balanced"),

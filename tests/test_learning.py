@@ -94,6 +94,27 @@ def test_unseen_images_do_not_whiten(digits, run):
     assert not np.array_equal(other, found)
 
 
+def test_components_of_covariances(digits, run):
+    """At most two per patch of a cell: a digit has 66 patches. Both channels use one computation of moments."""
+    images, y = digits
+    *_, covariance, covariance_grid = best().channels
+    moments = []
+
+    class Recording:
+        """The run, which notes the calls for moments."""
+
+        def __getattr__(self, name):
+            return getattr(run, name)
+
+        def map(self, name, function, calls, *more):
+            moments.extend(call for call in calls if function is learning.sum_moments)
+            return run.map(name, function, calls, *more)
+
+    encoder = learning.learn_encoder([covariance, covariance_grid], None, RANGE, images, y, 0, Recording())
+    assert [len(channel.projection[0]) for channel in encoder.channels] == [64, 2 * 66 // 9]
+    assert sum(len(call[0]) for call in moments) == len(images)
+
+
 def test_dictionaries_are_not_learnt_from_unseen_images(digits, run):
     """Two thirds of the images of a class teach the dictionaries of all channels, the others none."""
     images, y = digits

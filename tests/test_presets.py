@@ -6,6 +6,7 @@ import pytest
 from ddlcn import Channel, DDLCNClassifier, DDLCNError, DenseSIFT, MeanGrid, presets
 from ddlcn.channel import nested_params
 from ddlcn.presets import settings_of
+from ddlcn.selection import first_weight
 
 
 def test_paper_is_one_channel_without_selection():
@@ -22,9 +23,12 @@ def test_best_selects_and_has_five_channels():
     found = presets.best()
     weights = {channel.name: channel.weight for channel in found.channels}
     assert weights == {"sift": 1.0} | dict.fromkeys(("sift_grid", "color", "covariance", "covariance_grid"), "auto")
-    _, sift_grid, _, covariance, covariance_grid = found.channels
+    sift, sift_grid, color, covariance, covariance_grid = found.channels
     assert sift_grid.dictionary == "sift"
     assert covariance.descriptor is covariance_grid.descriptor
+    assert [channel.descriptor.step for channel in (sift, color, sift_grid, covariance)] == [12, 12, 8, 8]
+    dense = covariance.descriptor.get_params()
+    assert sift_grid.descriptor.get_params() == {name: value for name, value in dense.items() if name != "color"}
     assert (found.deskew, found.augmentation, found.C) == ("auto", "auto", "auto")
 
 
@@ -96,6 +100,7 @@ def test_backbone_adds_two_channels():
     ]
     assert [channel.descriptor.output for channel in found[5:]] == ["stage7", "head"]
     assert len(found[5].descriptor.sha256) == 64
+    assert list(map(first_weight, found)) == [1, 1, 1, 1, 1, 2, 2]
 
 
 def test_invalid_part_is_refused_before_any_work():

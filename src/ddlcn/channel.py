@@ -108,8 +108,7 @@ class Channel:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description in JSON's types: what answers depend on, but for arrays and the weight."""
-        own = self.get_params(deep=False)
-        del own["weight"]
+        own = {name: value for name, value in self.get_params(deep=False).items() if name != "weight"}
         return {name: value.to_dict() if hasattr(value, "to_dict") else value for name, value in own.items()}
 
     @classmethod
@@ -122,8 +121,9 @@ class Channel:
         own, linear = f"channel {self.name!r}", self.coder is None or isinstance(self.coder, LinearCoder)
         if not re.fullmatch(r"[\w -]{1,64}", self.name) or "__" in self.name or self.name in ("svm", "calibration"):
             raise DDLCNError(f"{own}: give another name of letters and digits, without a double underscore")
-        if self.weight != "auto" and (isinstance(self.weight, str) or not 0 < self.weight <= MAX_WEIGHT):
-            raise DDLCNError(f'weight={self.weight!r} of {own}: must be "auto" or above 0, at most {MAX_WEIGHT:g}')
+        weight = getattr(self.descriptor, "default_weight", 1) if self.weight == "auto" else self.weight
+        if isinstance(weight, str) or not 0 < weight <= MAX_WEIGHT:
+            raise DDLCNError(f'weight={weight!r} of {own}: must be "auto" or above 0, at most {MAX_WEIGHT:g}')
         if not 0 < self.power <= 4:
             raise DDLCNError(f"power={self.power} of {own}: must be above 0, at most 4")
         if isinstance(self.pooling, LogCovariance):

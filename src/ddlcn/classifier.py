@@ -156,7 +156,7 @@ class DDLCNClassifier(AssessmentMixin, ImageEstimator):
             unseen, levels = learning.unseen_images(settings.channels, y, seed), value_range(images)
             choose = Selection(y, seed, unseen, self.n_jobs)
             channels = suitability.suited_channels(settings.channels, choose, levels, images, run)
-            deskew = suitability.choose_deskew(settings.deskew, choose, channels[0], levels, images, run)
+            deskew = suitability.choose_deskew(settings.deskew, choose, channels, levels, images, run)
             encoder = learning.learn_encoder(channels, deskew, levels, images, y, seed, run)
             rows = learning.encoded(encoder, images, run)
             encoder, rows = learning.weighted(encoder, rows, choose, run)

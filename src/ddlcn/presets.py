@@ -62,8 +62,8 @@ def paper(backbone: str | None = None, **dictionary: Any) -> Preset:
 def best(backbone: str | None = None, **dictionary: Any) -> Preset:
     """The default: `sift` and `color` with minima beside maxima, `sift_grid`, `covariance` and `covariance_grid`.
 
-    All see patches of several sizes. Those that are encoded over atoms are further apart, because coding takes the
-    most time. All else is left to selection.
+    Patches have several sizes. Those that are encoded over the atoms of all classes (`sift`, `color`) are further
+    apart, because that takes the most time. All else is left to selection.
 
     Parameters
     ----------

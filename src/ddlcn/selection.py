@@ -183,7 +183,7 @@ class Selection:
 
 def first_weight(channel: Channel) -> float:
     """The weight of a channel if it is given, else its default: 1, or the `default_weight` of its descriptor."""
-    return getattr(channel.descriptor, "default_weight", 1.0) if channel.weight == "auto" else float(channel.weight)
+    return float(getattr(channel.descriptor, "default_weight", 1) if channel.weight == "auto" else channel.weight)
 
 
 def _composed(function: Callable[[Any], np.ndarray], values: dict[Any, Any]) -> Callable[[Any], np.ndarray]:

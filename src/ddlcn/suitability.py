@@ -50,9 +50,12 @@ def suited_channels(
 
 
 def choose_deskew(
-    setting: bool | str, choose: Selection, channel: Channel, value_range: Range, images: Images, run: Any
+    setting: bool | str, choose: Selection, channels: Sequence[Channel], value_range: Range, images: Images, run: Any
 ) -> Size | None:
-    """The size that foregrounds are deskewed to, or None; compared by descriptors on a grid, without encoding."""
+    """The size that foregrounds are deskewed to, or None; compared by descriptors on a grid, without encoding.
+
+    The descriptors are those of the first channel with a grid, or of the first channel.
+    """
     if setting is False:
         return choose.fixed("deskew", None, "given, or by the preset")
     with run.time("deskew"):
@@ -62,6 +65,7 @@ def choose_deskew(
         if setting is True:
             why = "" if size else ", but the images have no foreground on a uniform background"
             return choose.fixed("deskew", size, f"given{why}")
+        channel = next((each for each in channels if isinstance(each.pooling, MeanGrid)), channels[0])
         grid = Channel("grid", channel.descriptor, None, MeanGrid(), power=channel.power)
 
         def encoded(deskew: Size | None) -> csr_array:

