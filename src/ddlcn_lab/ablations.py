@@ -28,6 +28,7 @@ DATASETS = {  # training images per class, and the number of classes
     "wbc1": (20, 4),
     "neu_det": (20, 6),
     "flowers17": (20, 17),
+    "caltech256": (30, 10),
     "yaleb": (5, 38),
     "mnist": (20, 10),
 }
