@@ -1,4 +1,4 @@
-"""Channels that suit images with and without colour. Deskewing: tests of selection and of the classifier."""
+"""Channels that suit images with and without colour. Deskewing: also tests of selection and of the classifier."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from ddlcn import DDLCNError
 from ddlcn.execution import session
 from ddlcn.presets import best
 from ddlcn.selection import Selection
-from ddlcn.suitability import suited_channels
+from ddlcn.suitability import choose_deskew, suited_channels
 from tests.helpers import eight_bit
 
 
@@ -47,3 +47,25 @@ def test_warning_if_colour_follows_the_class(digits, run):
     images, labels = colored_digits(digits, digits[1] < 2)
     with pytest.warns(UserWarning, match="some classes have grey images only and others colour images only"):
         suited_channels(best().channels, Selection(labels, 0), (0.0, 1.0), images, run)
+
+
+@pytest.mark.parametrize(("n_channels", "step"), [(1, 12), (2, 8)])
+def test_deskewing_is_compared_by_the_channel_with_a_grid(run, n_channels, step):
+    """Its patches are closer; without such a channel, by the first one."""
+    images, y, steps = np.zeros((12, 40, 40), np.uint8), np.arange(12) % 2, set()
+    for n, image in enumerate(images):
+        for row in range(8, 32):
+            image[row, 12 + row * (n % 3) // 4 : 18 + row * (n % 3) // 4] = 255
+
+    class Recording:
+        """The run, which notes the steps of descriptors."""
+
+        def __getattr__(self, name):
+            return getattr(run, name)
+
+        def map(self, name, function, calls, *more):
+            steps.update(call[0].channels[0].descriptor.step for call in calls)
+            return run.map(name, function, calls, *more)
+
+    choose_deskew("auto", Selection(y, 0), best().channels[:n_channels], (0.0, 1.0), images, Recording())
+    assert steps == {step}
