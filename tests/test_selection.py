@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
+from ddlcn.preprocessing.augmentation import Augmentation
 from ddlcn.selection import Selection
 from tests.helpers import mirrored_digits, quick_channels, quick_model, small_digits
 
@@ -150,6 +151,31 @@ def test_many_images_are_not_augmented():
     selection = Selection(np.arange(10_001) % 2, 0)
     assert selection.augmentation(csr_array((1, 1)), lambda *_: pytest.fail("too many"))[0] == "none"
     assert selection.record[0]["reason"] == "more than 10,000 images"
+
+
+@pytest.mark.parametrize(("noise", "policy"), [(0.1, "flip"), (5, "none")])
+def test_augmentation_is_compared_on_300_images_first(noise, policy):
+    """Originals are noisy; only copies with less noise help. No copy is encoded twice."""
+    y, rng, asked = np.tile(np.arange(10), 70), np.random.default_rng(0), []
+
+    def encode(images, augmentations):
+        asked.append(images)
+        assert augmentations == (Augmentation(flip=True),) * len(images)
+        return csr_array((np.eye(10)[y[images]] + noise * rng.standard_normal((len(images), 10))).astype(np.float32))
+
+    rows = csr_array((np.eye(10)[y] + rng.standard_normal((700, 10))).astype(np.float32))
+    selection = Selection(y, 0)
+    found, copied, parts = selection.augmentation(rows, encode, ("none", "flip"))
+    assert found == policy
+    assert chosen(selection.record) == {"augmentation": policy}
+    assert len(asked[0]) == 300
+    assert set(np.bincount(y[asked[0]])) == {30}
+    if policy == "none":
+        assert (len(asked), len(copied), parts) == (1, 0, [])
+    else:
+        assert_array_equal(np.sort(np.concatenate(asked)), np.arange(700))
+        assert_array_equal(copied, np.concatenate(asked))
+        assert sum(part.shape[0] for part in parts) == 700
 
 
 # --------------------------------------------------------------------------------------------- in training

@@ -269,11 +269,11 @@ def augmented(
         return encode(encoder, take(images, chosen), run, augmentations, "Augmentation")
 
     with run.time("augmentation"):
-        policy, done, encoded = setting, np.empty(0, np.int64), None
+        policy, done, encoded = setting, np.empty(0, np.int64), list[csr_array]()
         if setting == "auto":
             allowed = [getattr(channel.descriptor, "policies", POLICIES) for channel in encoder.channels]
             policy, done, encoded = choose.augmentation(
-                rows[choose.sample],
+                rows,
                 lambda *each: run.assemble(parts(*each), encoder.n_features),
                 suited_policies([p for p in POLICIES if all(p in each for each in allowed)], encoder.deskew, images),
             )
@@ -284,6 +284,6 @@ def augmented(
             return policy, rows, np.arange(len(choose.y))
         rest = np.setdiff1d(np.arange(len(copied)), done)
         more = parts(copied[rest], tuple(augmentations[copy] for copy in rest)) if len(rest) else ()
-        every = chain([rows], [] if encoded is None else [encoded], more)
+        every = chain([rows], encoded, more)
         groups = np.concatenate([np.arange(len(choose.y)), copied[done], copied[rest]])
         return policy, run.assemble(every, encoder.n_features), groups

@@ -7,7 +7,7 @@ held out, the default stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ddlcn.preprocessing.augmentation import Augmentation, copies
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, after its default
 POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
 _MOST = 1000  # images that candidates are compared on
+_FIRST = 300  # of which augmentation must gain on first, if they are no more than half: encoding copies takes long
 _PER_CLASS = 30
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
 
@@ -112,9 +113,11 @@ class Selection:
         """Whether images of the sample are better deskewed to a size; `encode` gives their rows."""
         if size is None:
             return self.fixed("deskew", None, "the images have no foreground on a uniform background")
-        every = np.ones(len(self.sample), np.bool_)  # may be held out: nothing is learnt from images
+        every = np.ones(len(self.y), np.bool_)  # may be held out: nothing is learnt from images
         chosen = self.choose(
-            "deskew", [False, True], lambda on: self._log_likelihoods([encode(size if on else None)], every)
+            "deskew",
+            [False, True],
+            lambda on: self._log_likelihoods([encode(size if on else None)], self.sample, every),
         )
         return size if chosen else None
 
@@ -128,7 +131,7 @@ class Selection:
 
         def log_likelihoods(weights: Sequence[float]) -> np.ndarray:
             squares = np.square(weights, dtype=np.float32)
-            return self._held_out(np.tensordot(squares / squares.sum(), by_channel, 1))
+            return self._held_out(np.tensordot(squares / squares.sum(), by_channel, 1), self.sample)
 
         for n in free:
             before, after, name = found[:n], found[n + 1 :], channels[n].name
@@ -139,27 +142,37 @@ class Selection:
 
     def augmentation(
         self, rows: csr_array, encode: Encode, policies: Sequence[str] = POLICIES
-    ) -> tuple[str, np.ndarray, csr_array | None]:
-        """The policy of augmentation; and which of its copies were encoded for that, and their rows.
+    ) -> tuple[str, np.ndarray, list[csr_array]]:
+        """The policy of augmentation; and which of its copies were encoded for that, and their rows in parts.
 
-        `rows` are the sample's, and `encode` gives rows of augmented copies.
+        `rows` are those of all images, and `encode` gives rows of augmented copies. A policy that does not gain on 300
+        of very many images is refused: it gains less on more.
         """
-        nothing = np.empty(0, np.int64), None
         if len(self.y) > _MANY:
-            return self.fixed("augmentation", "none", f"more than {_MANY:,} images"), *nothing
-        encoded: dict[str, tuple[np.ndarray, csr_array | None]] = {"none": nothing}
+            return self.fixed("augmentation", "none", f"more than {_MANY:,} images"), np.empty(0, np.int64), []
+        encoded: dict[str, list[csr_array]] = {policy: [] for policy in policies}
+        first = self.sample
+        if len(first) >= 2 * _FIRST:
+            first = first[_sample(self.y[first], self.seed, _FIRST)]
+        order = np.concatenate([first, np.setdiff1d(self.sample, first)])
 
-        def log_likelihoods(policy: str) -> np.ndarray:
-            if policy == "none":
-                return self._log_likelihoods([rows])
-            images, augmentations = copies(policy, self.y)
-            some = self.sample  # the first copies are one of each image
-            theirs = encode(images[some], tuple(augmentations[copy] for copy in some))
-            encoded[policy] = some, theirs
-            return self._log_likelihoods([rows, theirs])
+        def compare(policies: Sequence[str], images: np.ndarray) -> str:
+            def log_likelihoods(policy: str) -> np.ndarray:
+                if policy == "none":
+                    return self._log_likelihoods([rows[images]], images)
+                new = images[sum(part.shape[0] for part in encoded[policy]) :]
+                augmentations = copies(policy, self.y)[1]  # the first ones are one of each image
+                encoded[policy].append(encode(new, tuple(augmentations[image] for image in new)))
+                return self._log_likelihoods([rows[images], *encoded[policy]], np.tile(images, 2))
 
-        policy = self.choose("augmentation", policies, log_likelihoods)
-        return policy, *encoded[policy]
+            return self.choose("augmentation", policies, log_likelihoods)
+
+        policy = compare(policies, first)
+        if policy != "none" and len(first) < len(order):
+            again = ("none", policy)
+            self.record = [r for r in self.record if r["setting"] != "augmentation" or r["candidate"] not in again]
+            policy = compare(again, order)
+        return policy, order[: sum(part.shape[0] for part in encoded[policy])], encoded[policy]
 
     def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:
         """Record the C of an SVM and what it tried; its rule is the best log-likelihood."""
@@ -170,15 +183,18 @@ class Selection:
             gain = row["log_likelihood"] - default
             self.record.append(_row("C", row["candidate"], gain, None, row["chosen"], "by held-out log-likelihood"))
 
-    def _log_likelihoods(self, parts: Iterable[csr_array], unseen: np.ndarray | None = None) -> np.ndarray:
-        return self._held_out(gram_matrix(vstack(list(parts), format="csr"), self.n_jobs), unseen)
+    def _log_likelihoods(
+        self, parts: Sequence[csr_array], images: np.ndarray, unseen: np.ndarray | None = None
+    ) -> np.ndarray:
+        return self._held_out(gram_matrix(vstack(parts, format="csr"), self.n_jobs), images, unseen)
 
-    def _held_out(self, gram: np.ndarray, unseen: np.ndarray | None = None) -> np.ndarray:
-        """Log-likelihoods by the Gram matrix of the sample's rows, then of augmented copies of each in turn."""
-        y = np.unique(self.y[self.sample], return_inverse=True)[1]
-        groups = np.tile(np.arange(len(y)), len(gram) // len(y))
-        unseen = (self.unseen[self.sample] if unseen is None else unseen)[groups]
-        return held_out_log_likelihood(gram, y[groups], C_DEFAULT, self.seed, groups, None, unseen, self.n_jobs)
+    def _held_out(self, gram: np.ndarray, images: np.ndarray, unseen: np.ndarray | None = None) -> np.ndarray:
+        """Log-likelihoods by the Gram matrix of rows of these images; an image's rows but the first are copies."""
+        _, first, same = np.unique(images, return_index=True, return_inverse=True)
+        unseen = (self.unseen if unseen is None else unseen)[images]
+        return held_out_log_likelihood(
+            gram, self.y[images], C_DEFAULT, self.seed, first[same], None, unseen, self.n_jobs
+        )
 
 
 def first_weight(channel: Channel) -> float:
@@ -203,14 +219,14 @@ def _row(
     }
 
 
-def _sample(y: np.ndarray, seed: int) -> np.ndarray:
+def _sample(y: np.ndarray, seed: int, most: int = _MOST) -> np.ndarray:
     """Some images: as many classes as there is room for, up to 30 images of each, or more if classes are few.
 
     Few images per class would tell what helps where images are few, and few of many classes what helps these.
     """
-    if len(y) <= _MOST:
+    if len(y) <= most:
         return np.arange(len(y))
-    rng, room = np.random.RandomState(seed), _MOST
+    rng, room = np.random.RandomState(seed), most
     n_classes, chosen = y.max() + 1, list[np.ndarray]()
     per_class = max(_PER_CLASS, room // n_classes)
     for c in rng.permutation(n_classes):
