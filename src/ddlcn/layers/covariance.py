@@ -116,7 +116,7 @@ class LogCovariance(Part):
             Zero for a cell without patches, and for one with L = 0.
         """
         k = len(whitening)
-        rows, columns, factors = _triangle(k)
+        places, factors = _triangle(k)
         S, used = np.zeros((len(images), self.n_cells, k, k)), np.zeros((len(images), self.n_cells), np.bool_)
         with one_blas_thread():
             for image, own_S, own_used in zip(images, S, used, strict=True):
@@ -126,7 +126,7 @@ class LogCovariance(Part):
                     own_S[cell], own_used[cell] = z.T @ z / len(z), True
             variances, vectors = np.linalg.eigh(S)
             L = (vectors * self._log(variances)[..., None, :]) @ vectors.swapaxes(2, 3)
-        found = L[..., rows, columns] * factors
+        found = np.take(L.reshape(*used.shape, k * k), places, axis=2) * factors
         lengths = np.linalg.norm(found, axis=2)
         used &= lengths >= _SMALLEST_LENGTH
         lengths = np.where(used, lengths, np.inf) * np.sqrt(np.maximum(used.sum(axis=1, keepdims=True), 1))
@@ -187,15 +187,15 @@ def _whitened(image: Descriptors, whitening: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _triangle(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and columns of the upper triangle, and factors by which inner products are those of matrices."""
+def _triangle(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the upper triangle in a matrix, and factors by which inner products are those of matrices."""
     rows, columns = np.triu_indices(k)
-    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
+    return rows * k + columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def _symmetric(values: np.ndarray, k: int) -> np.ndarray:
     """The matrix A for which values · (upper triangle of L as `pool` has it) is tr(A L)."""
-    rows, columns, factors = _triangle(k)
+    places, factors = _triangle(k)
     found = np.zeros((k, k))
-    found[rows, columns] = values * factors / 2
+    found.flat[places] = values * factors / 2
     return found + found.T
