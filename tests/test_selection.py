@@ -125,6 +125,13 @@ def test_default_weight_of_a_descriptor():
     assert Selection(Y[:2], 0).weights(channels, lambda: [gram[:2, :2] for gram in same]) == [1, 2]
 
 
+def test_least_weight_of_a_descriptor():
+    """Noise is not left out, but weighs as little as the descriptor allows."""
+    selection, descriptor = Selection(Y, 0), SimpleNamespace(least_weight=0.5)
+    assert selection.weights(channels_of(1.0, "auto", descriptor=descriptor), grams([0.3, 100])) == [1, 0.5]
+    assert [row["candidate"] for row in selection.record] == [1, 0.5, 2, 4]
+
+
 def test_weights_by_images_that_taught_nothing():
     """A channel that knows the classes of the images that taught it, and guesses those of others, is left out."""
     unseen, honest = np.arange(len(Y)) % 3 == 0, grams([0.3, 0.3])()[0]

@@ -135,7 +135,8 @@ class Selection:
 
         for n in free:
             before, after, name = found[:n], found[n + 1 :], channels[n].name
-            candidates = dict.fromkeys((found[n], *WEIGHTS))
+            least = getattr(channels[n].descriptor, "least_weight", 0)
+            candidates = dict.fromkeys(weight for weight in (found[n], *WEIGHTS) if weight >= least)
             weights = {weight: (*before, weight, *after) for weight in candidates if any((*before, weight, *after))}
             found[n] = self.choose(f"weight of {name}", list(weights), _composed(log_likelihoods, weights))
         return found

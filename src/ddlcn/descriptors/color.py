@@ -39,6 +39,7 @@ class ColorStatistics(PatchDescriptor):
 
     n_features, role = N_FEATURES, "descriptor"
     rules: ClassVar = PatchDescriptor.rules
+    least_weight: ClassVar = 0.5  # that selection may choose: without the channel, grey images would not be unknown
 
     def values(self, image: PreparedImage, shape: tuple[int, int], step: int) -> np.ndarray:
         """Return the descriptors of all patches of an image at working size, size by size, row by row."""
