@@ -1,6 +1,7 @@
 """The page of `ddlcn check`, whose names are hostile."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ def check() -> DataCheck:
         images[i][..., 1:] //= 4  # red
     images[2], images[4], images[6] = images[1], images[0], np.full_like(images[0], 255)
     labels = np.array([HOSTILE if i % 2 else "b & <i>" for i in range(79)] + ["few"])
-    found = ImageSet.of(np.array(images), labels, "data <b>")
+    found = ImageSet.of(np.array(images), labels, "data <b>", passed_over=1)
+    found = replace(found, skipped=[("data <b>/few/broken.png", "is empty")])
     probabilities = 0.05 + 0.85 * np.eye(3)[found.target]
     probabilities[8:70] = probabilities[8:70][:, ::-1]
     distances = rng.uniform(0, 0.9, 80)
@@ -50,6 +52,9 @@ def test_findings_are_shown(check: DataCheck, page: Path) -> None:
         assert f"{finding}: {n}" in parsed.text
     assert check.flags["mislabelled"].sum() > 24  # some are only named
     assert "1 group has different labels" in parsed.text
+    assert "few/broken.png" in parsed.text
+    assert "data <b>/few" not in parsed.text  # the data may be moved
+    assert "1 other file in the data" in parsed.text
     assert "checking 2.0 s" in parsed.text
     assert "few\N{NO-BREAK SPACE}1" in parsed.text
 

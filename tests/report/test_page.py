@@ -174,6 +174,15 @@ def test_opens_without_errors(browser, tested: Case, width: int, scheme: str) ->
     assert browser.get_log("browser") == []
 
 
+def test_tables_on_a_phone(browser, tested: Case) -> None:  # type: ignore[no-untyped-def]
+    """Numbers need no scrolling, and settings are not squeezed beside their long names."""
+    open_page(browser, tested.page.as_uri(), 390)
+    wide = "return [...document.querySelectorAll('.beside .scroll')].some(each => each.scrollWidth > each.clientWidth)"
+    assert not browser.execute_script(wide)
+    widths = "return [...document.querySelectorAll('.settings td')].map(each => each.clientWidth)"
+    assert min(browser.execute_script(widths)) > 300
+
+
 OVERLAPS = """
 const box = (caption) => { const range = document.createRange(); range.selectNodeContents(caption);
   const text = range.getBoundingClientRect(), own = caption.getBoundingClientRect();

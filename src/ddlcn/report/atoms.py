@@ -28,7 +28,7 @@ _MOST_IMAGES = 100  # training images that are searched for patches, evenly draw
 _LEAST = 0.005  # weight of a first-layer atom in a deeper one that is worth showing
 _WIDE, _ROW = 20.0, 1.85  # of the sheet and of a row of tiles, in sides of a square
 _HEAD = 1.0  # title and note of a layer
-NETWORK_NOTE = "A cell of a network's map has seen more of the image than itself."
+NETWORK_NOTE = "A cell of a network's map depends on more of the image than it covers."
 _DEEPER = "Below the number of a layer-1 atom: the weight of the deeper atom in its code."
 
 Patches = list[list[np.ndarray]]  # those nearest to each atom

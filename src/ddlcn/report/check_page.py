@@ -11,7 +11,7 @@ import numpy as np
 from ddlcn.checks import DataCheck
 from ddlcn.images import ImageSet, read_colour, value_range
 from ddlcn.report.checks import check_section
-from ddlcn.report.examples import image_name
+from ddlcn.report.examples import image_name, skipped_files
 from ddlcn.report.html import make_page, write_page
 from ddlcn.report.pixels import data_uri
 
@@ -49,7 +49,8 @@ def write_check(
     page = make_page(directory)
     facts = {
         "checks": check_section(check, partial(_picture, value_range(check.images.images))),
-        "images": check.images,
+        "skipped": skipped_files(check.images),
+        "passed_over": check.images.passed_over,
         "source": Path(check.images.source).name,
         "command": command,
         "stages": stages,

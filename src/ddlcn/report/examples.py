@@ -4,7 +4,7 @@ Examples are dicts, for the page's templates; a picture has `uri`, `name`, and `
 """
 
 from collections.abc import Callable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -117,3 +117,9 @@ def shown(pixels: np.ndarray, side: int) -> dict[str, Any]:
 def image_name(images: ImageSet, i: int) -> str:
     """Return the file's folder and name, or the row of an array."""
     return "/".join(PurePath(images.paths[i]).parts[-2:]) if images.paths else f"image {i}"
+
+
+def skipped_files(part: ImageSet) -> list[tuple[str, str]]:
+    """Return files that could not be used, named from the data's folder on, and why."""
+    root, found = Path(part.source), [(Path(path), reason) for path, reason in part.skipped]
+    return [(str(path.relative_to(root) if root in path.parents else path), reason) for path, reason in found]

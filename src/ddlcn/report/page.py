@@ -22,7 +22,7 @@ from ddlcn.report.calibration import calibration
 from ddlcn.report.checks import check_section
 from ddlcn.report.confusions import MOST_CLASSES, class_rows, heat
 from ddlcn.report.curve import Point
-from ddlcn.report.examples import Examples, image_name, picture
+from ddlcn.report.examples import Examples, image_name, picture, skipped_files
 from ddlcn.report.html import make_page, write_page
 from ddlcn.report.leaks import facts_for, leaks_between
 
@@ -96,7 +96,8 @@ def write_report(
         "train": train,
         "source": Path(test.source).name,
         "command": command,
-        "skipped": list(dict.fromkeys(skip for part in (train, test) if part for skip in _skipped(part))),
+        "skipped": list(dict.fromkeys(skip for part in (train, test) if part for skip in skipped_files(part))),
+        "passed_over": test.passed_over,
         "stages": {**stages, **model.timings_, "testing": evaluation.seconds},
         "memory": _peak_memory(),
         "settings": settings(described),
@@ -116,12 +117,6 @@ def _examined(model: DDLCNClassifier, train: ImageSet, facts: ImageFacts) -> Dat
         return examine(train, facts)
     rows, scores = model.held_out_
     return examine(train, facts, HeldOutPredictions.of(train, rows, model.svm_.probabilities(scores), model.classes_))
-
-
-def _skipped(part: ImageSet) -> list[tuple[str, str]]:
-    """Files that could not be used, named from the data's folder on, and why."""
-    root, found = Path(part.source), [(Path(path), reason) for path, reason in part.skipped]
-    return [(str(path.relative_to(root) if root in path.parents else path), reason) for path, reason in found]
 
 
 def _curve(points: Sequence[Point]) -> dict[str, Any]:
