@@ -86,9 +86,9 @@ def test_empty_folders_and_metadata_of_macos(pets):
     (pets / "birds").mkdir()
     found = load_images(pets)
     assert (len(found), found.target_names.tolist()) == (5, ["cats", "dogs"])
-    why = "has no images; add some or remove it"
-    assert found.skipped == [(str(pets / name), why) for name in ("__MACOSX", "birds")]
-    refused(r"__MACOSX' \(and 1 more\) has no images; add some or remove it", pets, strict=True)
+    reasons = {"__MACOSX": "is metadata of macOS; remove it", "birds": "has no images; add some or remove it"}
+    assert found.skipped == [(str(pets / name), why) for name, why in reasons.items()]
+    refused(r"__MACOSX' is metadata of macOS; remove it; also, '.*birds' has no images", pets, strict=True)
 
 
 def test_all_problems_together(tmp_path):

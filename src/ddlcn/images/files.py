@@ -59,6 +59,8 @@ def read_folder(root: Path) -> ImageSet:
 
 
 def _why_empty(folder: Path, root: Path) -> str:
+    if folder.name == MACOS:
+        return "is metadata of macOS; remove it"
     linked = any(entry.is_symlink() and not is_ours(entry, _real(root)) for entry in folder.iterdir())
     links = " (links that lead out of the data are not followed)" if linked else ""
     return f"has no images{links}; add some or remove it"
