@@ -46,7 +46,6 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#a3162a", "color-brand-content": "#a3162a"},
     "dark_css_variables": {"color-brand-primary": "#f4a08c", "color-brand-content": "#f4a08c"},
 }
-pygments_style, pygments_dark_style = "friendly", "github-dark"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -66,6 +66,7 @@ def test_docs(serve):
     for page in (docs, client.get("/").text, client.get("/page.js").text):
         assert "<script>pwned" not in page
         assert not re.search(r"""(src|href|from)\s*[=(]?\s*["'](https?:)?//""", page)
+    assert "`" not in docs  # it is no Markdown
     assert "curl -F images=@one.jpg -F images=@two.png http://127.0.0.1/api/predict" in docs
     for schema in client.get("/openapi.json").json()["components"]["schemas"].values():
         assert schema["title"].startswith("Body_") or schema["description"]

@@ -135,7 +135,7 @@ class Allowed(BaseModel):
 
 
 class Model(BaseModel):
-    """The model that is served, described as by `ddlcn info --json`."""
+    """The model that is served, described as by ddlcn info --json."""
 
     name: str
     version: str = Field(description="of ddlcn")
