@@ -203,7 +203,7 @@ class Conformal:
         repeated = [c.name for c in channels if sees_whole_image(c)]
         n_colored = sum(map(sees_color, channels))
         scores = ["its scores over all classes are unlike theirs"]
-        codes, other = "has {} active codes than they usually have", "sees something unlike what they have"
+        codes, other = "has {} active codes than they usually have", "has features unlike theirs"
         texts = [f"channel {c.name} {codes if c.coder else other}" for c in channels]
         more, less = ([text.format(how) for text in texts] + scores for how in ("more", "fewer"))
         more += [f"codes of channel {name} repeat less over the image than theirs" for name in repeated]

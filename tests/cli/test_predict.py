@@ -49,6 +49,10 @@ def test_table(run: Run, model: Path, stripes: Path) -> None:
     lines = run("predict", model, stripes, "--format", "table").out.splitlines()
     assert lines[0].split() == ["path", "label", "probability"]
     assert lines[1].split()[:2] == [str(stripes / "[red]" / "0.png"), "[red]"]
+    head, _, broken = run(
+        *("predict", model, stripes / "level" / "0.png", "missing.png", "--probabilities", "--format", "table")
+    ).out.splitlines()
+    assert broken.index("does not exist") > head.index("P(level)")  # a sentence is the last column
 
 
 @pytest.mark.parametrize("form", list(Format))

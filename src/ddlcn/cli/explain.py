@@ -9,7 +9,7 @@ import typer
 import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import command, load_model
-from ddlcn.cli.terminal import console, printable, show_json
+from ddlcn.cli.terminal import console, printable, show_json, wrapped
 from ddlcn.errors import DDLCNError, ImageError, listed
 from ddlcn.execution.progress import listen, progress_bars
 
@@ -107,9 +107,10 @@ def _explained(classifier: "ddlcn.DDLCNClassifier", image: str, label: Any, pict
 
 
 def _show(found: dict[str, Any]) -> None:
+    out = console()
     for each in found["classes"]:
-        console().print(f"{printable(each['label'])}  {each['probability']:.1%}  {each['sum']}")
-    console().print(f"Wrote {printable(found['picture'])}")
+        out.print(wrapped(out, f"{printable(each['label'])}  {each['probability']:.1%}  {each['sum']}"))
+    out.print(f"Wrote {printable(found['picture'])}")
 
 
 @command(

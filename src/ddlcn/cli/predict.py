@@ -211,7 +211,7 @@ def _jsonl(chunks: Iterator[list[Row]]) -> Iterator[str]:
 def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
     out = console()
     widths: dict[str, int] = {}
-    for rows in (list(map(_flat, chunk)) for chunk in chunks):
+    for rows in ([_long_last(_flat(row)) for row in chunk] for chunk in chunks):
         head = {name: printable(name) for name in rows[0]} | {"error": ""}
         cells = [head, *({name: _cell(value) for name, value in row.items()} for row in rows)]
         first = not widths
@@ -225,6 +225,11 @@ def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
                 line.rstrip()
                 out.print(line)
         yield text.get()
+
+
+def _long_last(row: Row) -> Row:
+    """A row that ends with its sentences, which would push other columns off the screen."""
+    return {name: row[name] for name in sorted(row, key=("reason", "error").__contains__)}
 
 
 def _cell(value: Any) -> str:
