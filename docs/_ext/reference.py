@@ -14,6 +14,7 @@ from ddlcn_lab.methods.registry import METHODS
 PLAIN = (
     (r"TypeAliasForwardRef\('(\w+)'\)", r"\1"),
     (r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[~\w+\.(\w+)\]\]", r"NDArray[\1]"),
+    (r"~numpy\._typing\._array_like\._Buffer \| .*?_NestedSequence\[complex \| bytes \| str\]", "ArrayLike"),
     ("<factory>", "..."),
 )
 
