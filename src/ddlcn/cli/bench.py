@@ -63,7 +63,7 @@ def bench(
                 left = timedelta(seconds=round((total - done) * (perf_counter() - start) / max(1, done - first)))
                 if not quiet:
                     _tell(f"{done} of {total} rows" + (f", {left} left" if first < done < total else ""))
-    typer.echo(f"{total} rows in {out}; see ddlcn bench-report {out}")
+    typer.echo(f"{total} row{'s' * (total != 1)} in {out}; see ddlcn bench-report {out}")
     return None
 
 
