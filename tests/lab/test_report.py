@@ -234,8 +234,9 @@ def test_page_in_the_browser(browser, tmp_path, yaleb, width, scheme):
     make_report([yaleb], "html", tmp_path / "report.html")
     open_page(browser, (tmp_path / "report.html").as_uri(), width, scheme)
     check_layout(browser, width, scheme)
-    browser.find_element("css selector", "button.view").click()
-    assert browser.find_element("css selector", "#view img").is_displayed()
+    small = browser.find_element("css selector", "button.view")
+    small.click()
+    assert browser.find_element("css selector", "#view img").size["width"] > 1.3 * small.size["width"]
     browser.find_element("id", "close").click()
     assert not browser.find_element("id", "viewer").is_displayed()
     assert browser.get_log("browser") == []
