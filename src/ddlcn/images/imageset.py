@@ -114,7 +114,7 @@ class ImageSet:
         Parameters
         ----------
         per_class : int, float or None
-            So many images of each class, or that fraction of each class, strictly between 0 and 1 and rounded
+            Number of training images per class, or a fraction of each class, strictly between 0 and 1 and rounded
             half up; None is one half.
         seed : int
             The same seed draws the same files, in whatever order they are listed.
