@@ -10,6 +10,8 @@ from ddlcn.errors import listed
 from ddlcn.intervals import wilson_interval
 
 _CLASSES_SHOWN = 20
+FALSE_ALARMS = 0.05  # share of images of known classes that are called unknown, by default
+_MOST_FALSE_ALARMS = 0.1  # by default, where held-out images are few
 
 
 def describe(model: Any) -> dict[str, Any]:
@@ -54,6 +56,12 @@ def _describe_calibration(model: Any) -> dict[str, Any] | None:
         "max_coverage": n / (n + 1),
         "max_class_conditional_coverage": smallest / (smallest + 1),
     }
+
+
+def least_false_alarms(conformal: dict[str, Any] | None) -> float | None:
+    """Return 5 %; the least share that the held-out images allow, if this is more but at most 10 %; else None."""
+    least = 1.0 if conformal is None else conformal["min_false_alarms"]
+    return max(least, FALSE_ALARMS) if least <= _MOST_FALSE_ALARMS else None
 
 
 def describe_training(model: Any) -> dict[str, Any]:

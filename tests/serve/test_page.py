@@ -76,6 +76,8 @@ def test_unknown_image(browser: Any, calibrated, tmp_path: Path) -> None:
     Image.fromarray(bars(np.random.default_rng(2), 0, 40)).save(tmp_path / "bars.png")
     with running(create_app(calibrated)) as (host, port):
         page = open_page(browser, f"http://{host}:{port}/", 390)
+        wait(page, lambda: "trained on" in text(page, "#about"))
+        assert "can't tell" not in text(page, "#about")
         choose(page, str(tmp_path / "blank.png"), str(tmp_path / "bars.png"))
         assert "This image is unlike the training images: channel " in text(page, ".name")
         blank, known = page.find_elements("css selector", "#images button")
@@ -90,6 +92,7 @@ def test_unknown_image(browser: Any, calibrated, tmp_path: Path) -> None:
 
 def test_choose_files(page: Page, files: list[str], model) -> None:
     wait(page, lambda: text(page, "#name") == "<b>bars</b>")
+    assert text(page, "#about").endswith("can't tell images of none of these classes")
     choose(page, *files)
     assert len(page.find_elements("css selector", "#images button")) == 3
     expected = model.predict(files)

@@ -3,6 +3,7 @@
 import io
 from base64 import b64decode
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,8 +53,8 @@ def test_unknown_images(serve, calibrated, tmp_path):
     assert client.get("/api/model").json()["conformal"]["n_images"] == len(calibrated.calibration_.own)
 
 
-def test_calibration_on_few_images(serve, model, image):
-    """Novelty, but no answer to whether the image is unknown; without calibration, neither."""
+def test_calibration_on_few_images(serve, model, calibrated, image):
+    """Novelty, but no answer to whether the image is unknown; without calibration, neither; 9 images are enough."""
     found = serve().post("/api/predict", files={"images": image}).json()["predictions"][0]
     assert 0 <= found["novelty"] <= 1
     assert (found["unknown"], found["reason"]) == (None, None)
@@ -63,6 +64,10 @@ def test_calibration_on_few_images(serve, model, image):
     found = client.post("/api/predict", files={"images": image}).json()["predictions"][0]
     assert [found[name] for name in ("novelty", "unknown", "reason")] == [None] * 3
     assert client.get("/api/model").json()["conformal"] is None
+    few = copy(calibrated)
+    few.calibration_ = replace(calibrated.calibration_, own=calibrated.calibration_.own[:9])
+    files = {"images": png(np.zeros((40, 40), np.uint8))}
+    assert serve(model=few).post("/api/predict", files=files).json()["predictions"][0]["unknown"]
 
 
 @pytest.mark.parametrize("label", [None, *CLASSES])

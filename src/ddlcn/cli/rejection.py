@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ddlcn.cli.terminal import console
-from ddlcn.description import describe
+from ddlcn.description import FALSE_ALARMS, describe, least_false_alarms
 from ddlcn.errors import DDLCNError
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     import ddlcn
 
-FALSE_ALARMS = 0.05
-_MOST_FALSE_ALARMS = 0.1  # by default, where held-out images are few
 Row = dict[str, Any]
 
 
@@ -92,8 +90,8 @@ class RejectionOptions:
 def default_false_alarms(model: "ddlcn.DDLCNClassifier") -> float:
     """Return 5 %; or, with a note, the least share that the model allows if this is a little more."""
     found = describe(model)["conformal"]
-    if not found or not FALSE_ALARMS < found["min_false_alarms"] <= _MOST_FALSE_ALARMS:
-        return FALSE_ALARMS
-    least, n = found["min_false_alarms"], found["n_images"]
-    console(stderr=True).print(f"False alarms: about {least:.1%}, as {n} held-out training images allow no fewer")
+    least = least_false_alarms(found) or FALSE_ALARMS  # where neither is allowed, using it is an error that says so
+    if least > FALSE_ALARMS:
+        n = found["n_images"]
+        console(stderr=True).print(f"False alarms: about {least:.1%}, as {n} held-out training images allow no fewer")
     return least

@@ -11,10 +11,11 @@ import ddlcn
 from ddlcn.cli import options
 from ddlcn.cli.app import check_report, command, load_data, load_model, typed
 from ddlcn.cli.channels import build_model
-from ddlcn.cli.rejection import FALSE_ALARMS, default_false_alarms
+from ddlcn.cli.rejection import default_false_alarms
 from ddlcn.cli.results import show, summary
 from ddlcn.cli.terminal import console, printable
 from ddlcn.cli.work import work_folder
+from ddlcn.description import FALSE_ALARMS
 from ddlcn.errors import DDLCNError, listed
 from ddlcn.execution.progress import Listener, Stopwatch, listen, progress_bars
 

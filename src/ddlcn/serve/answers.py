@@ -29,8 +29,8 @@ class Prediction(BaseModel):
         ge=0, le=1, description="high for images unlike the training images; null if the model has no calibration"
     )
     unknown: bool | None = Field(
-        description="whether the novelty is at least 0.95, so that 5 % of images of known classes are called unknown; "
-        "null if the model has no calibration, or one on fewer than 19 images"
+        description="whether the novelty is at least 0.95, so that 5 % of images of known classes are called unknown "
+        "(up to 10 % if the calibration rests on 9 to 18 images); null without calibration, or on fewer images"
     )
     reason: str | None = Field(description="unlike the training images, and why, in words; null unless unknown")
 

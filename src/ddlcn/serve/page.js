@@ -340,7 +340,9 @@ try {
   const names = Object.keys(model.atoms);
   const channels = model.channels.map(({ name }) => (model.atoms[name] ? `${name} (${model.atoms[name].join(" + ")} atoms)` : name));
   const networks = [...new Set(model.channels.map(({ descriptor }) => descriptor.network).filter(Boolean))];
-  $("about").textContent = [`${model.classes.length} classes`, `trained on ${model.n_train} images`, channels.join(", "), ...networks].join(" · ");
+  const limits = (model.conformal?.min_false_alarms ?? 1) > 0.1 ? ["can't tell images of none of these classes"] : [];
+  const facts = [`${model.classes.length} classes`, `trained on ${model.n_train} images`, channels.join(", "), ...networks, ...limits];
+  $("about").textContent = facts.join(" · ");
   $("network").hidden = !networks.length;
   $("limits").textContent = `Up to ${model.limits.bytes / 2 ** 20} MB and ${Math.round(model.limits.pixels / 1e6)} million pixels each, JPEGs up to 100 million.`;
   $("version").textContent = `ddlcn ${model.version}`;

@@ -12,7 +12,7 @@ from ddlcn import __version__
 from ddlcn.assessment import Assessment
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
-from ddlcn.description import describe
+from ddlcn.description import describe, least_false_alarms
 from ddlcn.drawing import evidence_layer
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.evidence import ChannelEvidence, Evidence
@@ -27,7 +27,6 @@ from ddlcn.serve.limits import Limits
 
 Upload = tuple[str, bytes]  # name and content of an image, as sent
 _PATCHES = 3  # of an atom
-FALSE_ALARMS = 0.05  # share of images of known classes that are called unknown
 _SIDE = 96  # of a patch that stands for an atom, in pixels
 
 
@@ -53,8 +52,7 @@ class Predictor:
         self.classes = [_text(label) for label in model.classes_]
         self.channels = {channel.name: channel for channel in atom_channels(self.model)}
         sides = [getattr(channel.descriptor, "max_side", 0) for channel in model.encoder_.channels]
-        conformal = describe(model)["conformal"]
-        self._tells_unknown = conformal is not None and conformal["min_false_alarms"] <= FALSE_ALARMS
+        self._false_alarms = least_false_alarms(describe(model)["conformal"])
         self._least_side = max(LEAST_SIDE, 2 * max(sides))
 
     def warm_up(self) -> None:
@@ -163,14 +161,14 @@ class Predictor:
         [probabilities], reason = assessment.probabilities, None
         order = np.argsort(-probabilities, kind="stable")
         shares = [answers.Share(label=self.classes[c], probability=float(probabilities[c])) for c in order]
-        if self._tells_unknown:
-            [reason] = assessment.unknown_reasons(FALSE_ALARMS)
+        if self._false_alarms is not None:
+            [reason] = assessment.unknown_reasons(self._false_alarms)
         return {
             "name": name,
             **shares[0].model_dump(),
             "classes": shares,
             "novelty": None if assessment.novelty is None else float(assessment.novelty[0]),
-            "unknown": reason is not None if self._tells_unknown else None,
+            "unknown": None if self._false_alarms is None else reason is not None,
             "reason": reason,
         }
 
