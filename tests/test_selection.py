@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
-from ddlcn.preprocessing.augmentation import Augmentation
+from ddlcn.descriptors.color import ColorStatistics
+from ddlcn.preprocessing.augmentation import copies
 from ddlcn.selection import Selection
 from tests.helpers import mirrored_digits, quick_channels, quick_model, small_digits
 
@@ -99,6 +100,12 @@ def grams(noise):
     return lambda: [(part @ part.T).astype(np.float32) for part in np.hsplit(rows, 2)]
 
 
+def noisy(y, noise, rng):
+    """Points of unit length around the corner of each of ten classes."""
+    rows = np.eye(10)[y] + noise * rng.normal(size=(len(y), 10))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
 def channels_of(*weights, descriptor=None):
     pairs = zip("ab", weights, strict=True)
     return [SimpleNamespace(name=name, weight=weight, descriptor=descriptor) for name, weight in pairs]
@@ -126,9 +133,9 @@ def test_default_weight_of_a_descriptor():
 
 
 def test_least_weight_of_a_descriptor():
-    """Noise is not left out, but weighs as little as the descriptor allows."""
-    selection, descriptor = Selection(Y, 0), SimpleNamespace(least_weight=0.5)
-    assert selection.weights(channels_of(1.0, "auto", descriptor=descriptor), grams([0.3, 100])) == [1, 0.5]
+    """Noise is not left out, but weighs as little as the descriptor allows; so grey images are unknown."""
+    selection = Selection(Y, 0)
+    assert selection.weights(channels_of(1.0, "auto", descriptor=ColorStatistics()), grams([0.3, 100])) == [1, 0.5]
     assert [row["candidate"] for row in selection.record] == [1, 0.5, 2, 4]
 
 
@@ -160,29 +167,52 @@ def test_many_images_are_not_augmented():
     assert selection.record[0]["reason"] == "more than 10,000 images"
 
 
-@pytest.mark.parametrize(("noise", "policy"), [(0.1, "flip"), (5, "none")])
-def test_augmentation_is_compared_on_300_images_first(noise, policy):
-    """Originals are noisy; only copies with less noise help. No copy is encoded twice."""
-    y, rng, asked = np.tile(np.arange(10), 70), np.random.default_rng(0), []
+@pytest.mark.parametrize(
+    ("noise", "policy", "encoded"),
+    [
+        ({"flip": 5, "affine": 5}, "none", {"flip": [300], "affine": [300]}),
+        ({"flip": 5, "affine": 0.1}, "affine", {"flip": [300, 400], "affine": [300, 400]}),
+        ({"flip": 0.1, "affine": 5}, "flip", {"flip": [300, 400], "affine": [300, 400]}),
+    ],
+)
+def test_augmentation_is_compared_on_300_images_first(noise, policy, encoded):
+    """Originals are noisy; only copies with less noise help. No copy is encoded twice, nor for another image."""
+    y, rng, asked = np.tile(np.arange(10), 70), np.random.default_rng(0), {"flip": [], "affine": []}
+    expected = {name: copies(name, y)[1] for name in asked}
 
     def encode(images, augmentations):
-        asked.append(images)
-        assert augmentations == (Augmentation(flip=True),) * len(images)
-        return csr_array((np.eye(10)[y[images]] + noise * rng.standard_normal((len(images), 10))).astype(np.float32))
+        name = "flip" if augmentations[0].flip else "affine"
+        asked[name].append(images)
+        assert augmentations == tuple(expected[name][image] for image in images)
+        return csr_array(np.column_stack([noisy(y[images], noise[name], rng), np.float32(1e-6) * images]), dtype="f4")
 
-    rows = csr_array((np.eye(10)[y] + rng.standard_normal((700, 10))).astype(np.float32))
+    rows = csr_array(np.column_stack([noisy(y, 0.6, rng), np.zeros(700)]), dtype="f4")
     selection = Selection(y, 0)
-    found, copied, parts = selection.augmentation(rows, encode, ("none", "flip"))
+    found, copied, parts = selection.augmentation(rows, encode)
     assert found == policy
+    assert [row["candidate"] for row in selection.record] == ["none", "flip", "affine"]
     assert chosen(selection.record) == {"augmentation": policy}
-    assert len(asked[0]) == 300
-    assert set(np.bincount(y[asked[0]])) == {30}
+    assert {name: list(map(len, each)) for name, each in asked.items()} == encoded
+    assert set(np.bincount(y[asked["flip"][0]])) == {30}
     if policy == "none":
-        assert (len(asked), len(copied), parts) == (1, 0, [])
+        assert (len(copied), parts) == (0, [])
     else:
-        assert_array_equal(np.sort(np.concatenate(asked)), np.arange(700))
-        assert_array_equal(copied, np.concatenate(asked))
-        assert sum(part.shape[0] for part in parts) == 700
+        assert_array_equal(np.sort(copied), np.arange(700))
+        assert_array_equal(np.round(1e6 * vstack(parts).toarray()[:, 10]), copied)
+
+
+def test_gain_on_300_images_only():
+    """Copies of the first 300 help, those of the others do harm: refused, after both comparisons."""
+    y, rng, asked = np.tile(np.arange(10), 70), np.random.default_rng(0), []
+
+    def encode(images, _):
+        asked.append(len(images))
+        return csr_array(noisy((y[images] + len(asked) - 1) % 10, 0.1, rng))  # then they look like another class
+
+    selection, rows = Selection(y, 0), csr_array(noisy(y, 0.6, rng))
+    found, copied, parts = selection.augmentation(rows, encode, ("none", "flip"))
+    assert (found, asked, len(copied), parts) == ("none", [300, 400], 0, [])
+    assert [(row["candidate"], row["chosen"]) for row in selection.record] == [("none", True), ("flip", False)]
 
 
 # --------------------------------------------------------------------------------------------- in training

@@ -58,8 +58,8 @@ def _describe_calibration(model: Any) -> dict[str, Any] | None:
     }
 
 
-def least_false_alarms(conformal: dict[str, Any] | None) -> float | None:
-    """Return 5 %; the least share that the held-out images allow, if this is more but at most 10 %; else None."""
+def default_false_alarms(conformal: dict[str, Any] | None) -> float | None:
+    """Return 5 %, or what the held-out images allow if that is between 5 and 10 %; None if it is more."""
     least = 1.0 if conformal is None else conformal["min_false_alarms"]
     return max(least, FALSE_ALARMS) if least <= _MOST_FALSE_ALARMS else None
 

@@ -22,7 +22,7 @@ from ddlcn.preprocessing.augmentation import Augmentation, copies
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, after its default
 POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
 _MOST = 1000  # images that candidates are compared on
-_FIRST = 300  # of which augmentation must gain on first, if they are no more than half: encoding copies takes long
+_FIRST, _FEWEST_FIRST = 300, 200  # images that augmentation must gain on first, if there are twice as many
 _PER_CLASS = 30
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
 
@@ -136,7 +136,7 @@ class Selection:
         for n in free:
             before, after, name = found[:n], found[n + 1 :], channels[n].name
             least = getattr(channels[n].descriptor, "least_weight", 0)
-            candidates = dict.fromkeys(weight for weight in (found[n], *WEIGHTS) if weight >= least)
+            candidates = dict.fromkeys((found[n], *(weight for weight in WEIGHTS if weight >= least)))
             weights = {weight: (*before, weight, *after) for weight in candidates if any((*before, weight, *after))}
             found[n] = self.choose(f"weight of {name}", list(weights), _composed(log_likelihoods, weights))
         return found
@@ -146,18 +146,18 @@ class Selection:
     ) -> tuple[str, np.ndarray, list[csr_array]]:
         """The policy of augmentation; and which of its copies were encoded for that, and their rows in parts.
 
-        `rows` are those of all images, and `encode` gives rows of augmented copies. A policy that does not gain on 300
-        of very many images is refused: it gains less on more.
+        `rows` are those of all images, and `encode` gives rows of augmented copies. From 600 images on, policies are
+        compared on about 300 of them first, because encoding copies takes long; if none gains there, that is all.
         """
         if len(self.y) > _MANY:
             return self.fixed("augmentation", "none", f"more than {_MANY:,} images"), np.empty(0, np.int64), []
         encoded: dict[str, list[csr_array]] = {policy: [] for policy in policies}
-        first = self.sample
-        if len(first) >= 2 * _FIRST:
-            first = first[_sample(self.y[first], self.seed, _FIRST)]
+        first = self.sample[_sample(self.y[self.sample], self.seed, _FIRST)]
+        if len(self.sample) < 2 * _FIRST or len(first) < _FEWEST_FIRST:
+            first = self.sample
         order = np.concatenate([first, np.setdiff1d(self.sample, first)])
 
-        def compare(policies: Sequence[str], images: np.ndarray) -> str:
+        def compare(images: np.ndarray) -> str:
             def log_likelihoods(policy: str) -> np.ndarray:
                 if policy == "none":
                     return self._log_likelihoods([rows[images]], images)
@@ -168,11 +168,10 @@ class Selection:
 
             return self.choose("augmentation", policies, log_likelihoods)
 
-        policy = compare(policies, first)
+        policy = compare(first)
         if policy != "none" and len(first) < len(order):
-            again = ("none", policy)
-            self.record = [r for r in self.record if r["setting"] != "augmentation" or r["candidate"] not in again]
-            policy = compare(again, order)
+            del self.record[-len(policies) :]
+            policy = compare(order)
         return policy, order[: sum(part.shape[0] for part in encoded[policy])], encoded[policy]
 
     def record_C(self, C: float, tried: list[dict[str, Any]]) -> None:
@@ -190,7 +189,7 @@ class Selection:
         return self._held_out(gram_matrix(vstack(parts, format="csr"), self.n_jobs), images, unseen)
 
     def _held_out(self, gram: np.ndarray, images: np.ndarray, unseen: np.ndarray | None = None) -> np.ndarray:
-        """Log-likelihoods by the Gram matrix of rows of these images; an image's rows but the first are copies."""
+        """Log-likelihoods by the Gram matrix of rows of these images; the first row of each is the original."""
         _, first, same = np.unique(images, return_index=True, return_inverse=True)
         unseen = (self.unseen if unseen is None else unseen)[images]
         return held_out_log_likelihood(

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ddlcn import description
 from ddlcn.cli.terminal import console
-from ddlcn.description import FALSE_ALARMS, describe, least_false_alarms
+from ddlcn.description import FALSE_ALARMS, describe
 from ddlcn.errors import DDLCNError
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class RejectionOptions:
 def default_false_alarms(model: "ddlcn.DDLCNClassifier") -> float:
     """Return 5 %; or, with a note, the least share that the model allows if this is a little more."""
     found = describe(model)["conformal"]
-    least = least_false_alarms(found) or FALSE_ALARMS  # where neither is allowed, using it is an error that says so
-    if least > FALSE_ALARMS:
+    share = description.default_false_alarms(found) or FALSE_ALARMS  # an error will say that it is not allowed
+    if share > FALSE_ALARMS:
         n = found["n_images"]
-        console(stderr=True).print(f"False alarms: about {least:.1%}, as {n} held-out training images allow no fewer")
-    return least
+        console(stderr=True).print(f"False alarms: about {share:.1%}, as {n} held-out training images allow no fewer")
+    return share

@@ -52,7 +52,7 @@ def read_folder(root: Path) -> ImageSet:
     labels = [file.relative_to(root).parts[0] for file in images]
     empty = [(str(root / name), _why_empty(root / name, root)) for name in sorted(classes - set(labels))]
     if not images:
-        folder, why = empty[0]
+        folder, why = min(empty, key=lambda each: Path(each[0]).name == MACOS)
         raise DDLCNError(f"class folder {folder!r} {why}")
     passed_over = len(found) - len(images) - len(stray)
     return replace(ImageSet.of(images, labels, str(root), passed_over), skipped=empty + stray)

@@ -29,8 +29,7 @@ class Prediction(BaseModel):
         ge=0, le=1, description="high for images unlike the training images; null if the model has no calibration"
     )
     unknown: bool | None = Field(
-        description="whether the novelty is at least 0.95, so that 5 % of images of known classes are called unknown "
-        "(up to 10 % if the calibration rests on 9 to 18 images); null without calibration, or on fewer images"
+        description="whether the novelty is at least 1 − false_alarms of /api/model; null if that is null"
     )
     reason: str | None = Field(description="unlike the training images, and why, in words; null unless unknown")
 
@@ -152,6 +151,10 @@ class Model(BaseModel):
     selection: list[dict[str, Any]] = Field(description="settings chosen on held-out training images")
     conformal: dict[str, Any] | None = Field(
         description="how many held-out images novelty rests on; null if the model has no calibration"
+    )
+    false_alarms: float | None = Field(
+        description="share of images of known classes that are called unknown: 0.05, or 1 / (n + 1) for a calibration "
+        "on n = 9 to 18 images; null if unknown images can't be recognised: fewer images, or no calibration"
     )
     limits: Allowed
 

@@ -340,7 +340,7 @@ try {
   const names = Object.keys(model.atoms);
   const channels = model.channels.map(({ name }) => (model.atoms[name] ? `${name} (${model.atoms[name].join(" + ")} atoms)` : name));
   const networks = [...new Set(model.channels.map(({ descriptor }) => descriptor.network).filter(Boolean))];
-  const limits = (model.conformal?.min_false_alarms ?? 1) > 0.1 ? ["can't tell images of none of these classes"] : [];
+  const limits = model.false_alarms === null ? ["can't recognise unknown images"] : [];
   const facts = [`${model.classes.length} classes`, `trained on ${model.n_train} images`, channels.join(", "), ...networks, ...limits];
   $("about").textContent = facts.join(" · ");
   $("network").hidden = !networks.length;

@@ -12,7 +12,7 @@ from ddlcn import __version__
 from ddlcn.assessment import Assessment
 from ddlcn.channel import Channel
 from ddlcn.classifier import DDLCNClassifier
-from ddlcn.description import describe, least_false_alarms
+from ddlcn.description import default_false_alarms, describe
 from ddlcn.drawing import evidence_layer
 from ddlcn.errors import DDLCNError, ImageError
 from ddlcn.evidence import ChannelEvidence, Evidence
@@ -52,7 +52,7 @@ class Predictor:
         self.classes = [_text(label) for label in model.classes_]
         self.channels = {channel.name: channel for channel in atom_channels(self.model)}
         sides = [getattr(channel.descriptor, "max_side", 0) for channel in model.encoder_.channels]
-        self._false_alarms = least_false_alarms(describe(model)["conformal"])
+        self._false_alarms = default_false_alarms(describe(model)["conformal"])
         self._least_side = max(LEAST_SIDE, 2 * max(sides))
 
     def warm_up(self) -> None:
@@ -64,7 +64,8 @@ class Predictor:
         """Describe the model and the limits."""
         limits = answers.Allowed(bytes=self.limits.body_bytes, images=self.limits.images, pixels=self.limits.pixels)
         described = describe(self.model) | {"classes": self.classes}
-        return answers.Model(name=_text(self.name), version=__version__, limits=limits, **described)
+        described |= {"false_alarms": self._false_alarms, "limits": limits}
+        return answers.Model(name=_text(self.name), version=__version__, **described)
 
     def predict(self, uploads: list[Upload]) -> answers.Predictions:
         """Classify images."""

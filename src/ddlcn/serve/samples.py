@@ -67,6 +67,7 @@ MODEL: dict[str, Any] = {
         "max_coverage": 0.98,
         "max_class_conditional_coverage": 0.96,
     },
+    "false_alarms": 0.05,
     "limits": {"bytes": 33554432, "images": 16, "pixels": 32000000},
 }
 HEALTH = {"status": "ok"}
