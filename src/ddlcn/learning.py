@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from ddlcn.channel import Channel
@@ -28,7 +28,6 @@ from ddlcn.preprocessing.prepared import PreparedImage
 from ddlcn.selection import POLICIES, Selection, first_weight
 
 _LARGEST_TASK, _TASKS = 256, 64  # images per task, and tasks if that allows; no result depends on them
-_ROWS_AT_ONCE = 256  # that are cut into channels
 _MOMENTS, _MEASURED = 100, 5  # images that whiten descriptors; and whose patches are counted
 
 Images = Sequence[Any]
@@ -229,11 +228,8 @@ def encoded(encoder: ImageEncoder, images: Images, run: Any) -> csr_array:
 
 def channel_grams(encoder: ImageEncoder, rows: csr_array, sample: np.ndarray, run: Any) -> list[np.ndarray]:
     """Gram matrices of the blocks of each channel, of unit length, for a sample of the rows."""
-    parts, found = [sample[at : at + _ROWS_AT_ONCE] for at in range(0, len(sample), _ROWS_AT_ONCE)], []
-    for own, scale in zip(encoder.slices, encoder.scales, strict=True):
-        blocks = run.assemble((rows[part][:, own] for part in parts), own.stop - own.start)
-        found.append(gram_matrix(blocks, run.n_jobs) / np.float32(scale**2))
-    return found
+    pairs = zip(encoder.slices, encoder.scales, strict=True)
+    return [gram_matrix(rows, run.n_jobs, sample, own) / np.float32(scale**2) for own, scale in pairs]
 
 
 def weighted(encoder: ImageEncoder, rows: csr_array, choose: Selection, run: Any) -> tuple[ImageEncoder, csr_array]:
@@ -245,13 +241,24 @@ def weighted(encoder: ImageEncoder, rows: csr_array, choose: Selection, run: Any
         kept = np.flatnonzero(weights)
         channels = tuple(encoder.channels[n] for n in kept)
         found = replace(encoder, channels=channels, weights=tuple(weights[n] for n in kept))
-        blocks = [
-            (encoder.slices[n], np.float32(s / encoder.scales[n])) for n, s in zip(kept, found.scales, strict=True)
-        ]
-        starts = range(0, rows.shape[0], _ROWS_AT_ONCE)
-        parts = (rows[at : at + _ROWS_AT_ONCE] for at in starts)
-        scaled = (hstack([part[:, own] * factor for own, factor in blocks], format="csr") for part in parts)
-        return found, run.assemble(scaled, found.n_features)
+        pairs = zip(kept.tolist(), found.scales, strict=True)
+        factors = {n: np.float32(scale / encoder.scales[n]) for n, scale in pairs}
+        return found, run.assemble(_rescaled(encoder, rows, factors), found.n_features)
+
+
+def _rescaled(encoder: ImageEncoder, rows: csr_array, factors: dict[int, np.float32]) -> Iterator[csr_array]:
+    """Rows whose blocks are multiplied by factors, without those of channels that have none; row by row."""
+    ends, n_features = [own.stop for own in encoder.slices], 0
+    shifts = dict[int, np.int32]()
+    for n in factors:
+        own = encoder.slices[n]
+        shifts[n], n_features = np.int32(own.start - n_features), n_features + own.stop - own.start
+    for start, stop in pairwise(rows.indptr):
+        columns, values = rows.indices[start:stop], rows.data[start:stop]
+        cuts = [0, *np.searchsorted(columns, ends)]
+        data = np.concatenate([values[cuts[n] : cuts[n + 1]] * factor for n, factor in factors.items()])
+        indices = np.concatenate([columns[cuts[n] : cuts[n + 1]] - shift for n, shift in shifts.items()])
+        yield csr_array((data, indices, [0, len(data)]), shape=(1, n_features))
 
 
 def augmented(

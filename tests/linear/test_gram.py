@@ -37,6 +37,14 @@ def test_gram_matrix_of_some_rows():
     assert_array_equal(gram_matrix(X, rows=rows), gram_matrix(X[rows]))
 
 
+@pytest.mark.parametrize(("start", "stop"), [(0, 250), (0, 90), (60, 190), (7, 7)])
+def test_gram_matrix_of_some_columns(start, stop):
+    X, rows = mixed(300, 200, 50), np.arange(5, 300, 7)
+    found = gram_matrix(X, 2, rows, slice(start, stop))
+    dense = X.toarray()[rows, start:stop].astype(np.float64)
+    assert_allclose(found, dense @ dense.T, rtol=2e-5, atol=1e-6)
+
+
 def test_gram_matrix_of_unordered_entries():
     X = sparse.csr_array((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 0]), np.array([0, 2, 3])), shape=(2, 3))
     assert gram_matrix(X).tolist() == [[5, 6], [6, 9]]

@@ -65,6 +65,17 @@ def list_columns(starts, stops, indices, data, first, counts, place, rows, value
 
 
 @kernel
+def fill_columns(starts, stops, indices, data, first, places, out):
+    """Copy columns from `first` on into a dense array: places[c] says where to, or is negative."""
+    for i in range(starts.size):
+        start, line = first_at(indices, starts[i], stops[i], first), out[i]
+        for e in range(start, first_at(indices, start, stops[i], first + places.size)):
+            place = places[indices[e] - first]
+            if place >= 0:
+                line[place] = data[e]
+
+
+@kernel
 def add_listed_products(heads, rows, values, first, out):
     """Add products of rows, listed by column, to lines of X Xᵀ from row `first` on, on and above the diagonal.
 
@@ -109,20 +120,65 @@ def squared_norms(indptr, data):
     return squares
 
 
+def random_state(seed: int) -> np.ndarray:
+    """What `shuffle` draws from: it is changed by that, and must not be zero."""
+    return np.array([(seed + 1) * 0x9E3779B97F4A7C15 % 2**64], np.uint64)
+
+
+@part
+def shuffle(rows, n, random):
+    """Bring the first n rows into random order (Fisher and Yates; numbers by Marsaglia's xorshift)."""
+    number = random[0]
+    for i in range(n - 1, 0, -1):
+        number ^= number << np.uint64(13)
+        number ^= number >> np.uint64(7)
+        number ^= number << np.uint64(17)
+        j = number % np.uint64(i + 1)
+        rows[i], rows[j] = rows[j], rows[i]
+    random[0] = number
+
+
 @kernel
-def gram_epoch(gram, signs, ridge, alphas, scores, order):
-    """One epoch over the rows in `order` on X Xᵀ; a step changes the scores of all rows."""
-    worst = 0.0
-    for i in order:
-        alpha = alphas[i]
-        slope = signs[i] * scores[i] - 1 + ridge[i] * alpha
-        if alpha > 0 or slope < 0:
-            worst = max(worst, abs(slope))
-            alphas[i] = max(alpha - slope / (gram[i, i] + 1 + ridge[i]), 0.0)
-            change, line = (alphas[i] - alpha) * signs[i], gram[i]
-            for j in range(scores.size):
-                scores[j] += change * (line[j] + 1.0)
-    return worst
+def ascend(gram, signs, costs, ridge, alphas, scores, random, tol, round_ends, max_rounds, max_epochs):
+    """Solve on X Xᵀ, from dual variables and scores that belong to them, to a relative gap; returns that.
+
+    A step changes the scores of all rows.
+    """
+    active, gap = np.empty(alphas.size, np.int64), np.inf
+    for _ in range(max_rounds):
+        losses = squares = linear = quadratic = 0.0
+        n_active = 0
+        for i in range(alphas.size):
+            slope = signs[i] * scores[i] - 1
+            losses += costs[i] * min(slope, 0.0) ** 2
+            squares += signs[i] * alphas[i] * scores[i]
+            linear += alphas[i]
+            quadratic += ridge[i] * alphas[i] ** 2
+            if costs[i] > 0 and (alphas[i] > 0 or slope < 0):
+                active[n_active] = i
+                n_active += 1
+        primal, dual = squares / 2 + losses, linear - quadratic / 2 - squares / 2
+        gap = (primal - dual) / primal
+        if gap <= tol:
+            break
+        enough = np.sqrt(tol)
+        for _ in range(max_epochs):
+            shuffle(active, n_active, random)
+            worst = 0.0
+            for a in range(n_active):
+                i = active[a]
+                alpha = alphas[i]
+                slope = signs[i] * scores[i] - 1 + ridge[i] * alpha
+                if alpha > 0 or slope < 0:
+                    worst = max(worst, abs(slope))
+                    alphas[i] = max(alpha - slope / (gram[i, i] + 1 + ridge[i]), 0.0)
+                    change, line = (alphas[i] - alpha) * signs[i], gram[i]
+                    for j in range(scores.size):
+                        scores[j] += change * (line[j] + 1.0)
+            enough = max(enough, round_ends * worst)
+            if worst <= enough:
+                break
+    return gap
 
 
 @kernel

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+
+from ddlcn.linear.threads import map_threads
 
 MAX_ROUNDS, MAX_EPOCHS = 1000, 100
-_ROUND_ENDS = 0.1  # share of its largest slope
+ROUND_ENDS = 0.1  # share of its largest slope
 WORTH_THREADS = 400  # rows: fewer are solved sooner than threads take over
 
 
@@ -55,7 +56,7 @@ class Problem:
     def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Results of a function for each call, on threads unless there are so few rows that these would cost more."""
         n_jobs = self.n_jobs if len(self.y) >= WORTH_THREADS else 1
-        return list(Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(function)(*call) for call in calls))
+        return map_threads(function, calls, n_jobs)
 
     @property
     def signs(self) -> list[np.ndarray]:
@@ -91,6 +92,6 @@ def run_epochs(epoch: Callable[[np.ndarray], float], rows: np.ndarray, rng: np.r
     slope = np.sqrt(tol)
     for _ in range(MAX_EPOCHS):
         worst = epoch(rng.permutation(rows))
-        slope = max(slope, _ROUND_ENDS * worst)
+        slope = max(slope, ROUND_ENDS * worst)
         if worst <= slope:
             break

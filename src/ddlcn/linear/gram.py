@@ -5,18 +5,17 @@ lists of their entries. Threads share out stripes of fixed size, so results do n
 """
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from operator import matmul
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.sparse import csc_array, csr_array
 
 from ddlcn.blas import one_blas_thread
 from ddlcn.kernels import svm as kernels
-from ddlcn.linear.dual import MAX_ROUNDS, WORTH_THREADS, Solution, Task, relative_gap, ridge_of, run_epochs
+from ddlcn.linear.dual import MAX_EPOCHS, MAX_ROUNDS, ROUND_ENDS, WORTH_THREADS, Solution, Task, ridge_of
+from ddlcn.linear.threads import map_threads
 
 _HEAVY = 1 / 5  # share of rows that have a column, from which a dense product is the faster way
 _STRIPES = 16
@@ -34,7 +33,9 @@ def canonical(X: Any) -> csr_array:
     return X
 
 
-def gram_matrix(X: csr_array, n_jobs: int | None = None, rows: np.ndarray | None = None) -> np.ndarray:
+def gram_matrix(
+    X: csr_array, n_jobs: int | None = None, rows: np.ndarray | None = None, columns: slice | None = None
+) -> np.ndarray:
     """X Xᵀ in the precision of X.
 
     Parameters
@@ -45,6 +46,8 @@ def gram_matrix(X: csr_array, n_jobs: int | None = None, rows: np.ndarray | None
         Threads; the result does not depend on it.
     rows : array of int, optional
         Numbers of the rows to use; all if not given.
+    columns : slice, optional
+        Columns to use, from a start to a stop; all if not given.
 
     Returns
     -------
@@ -56,21 +59,21 @@ def gram_matrix(X: csr_array, n_jobs: int | None = None, rows: np.ndarray | None
     [[5.0, 6.0], [6.0, 10.0]]
     """
     X = canonical(X)
-    entries, counts = _entries(X, slice(None) if rows is None else rows)
+    entries, counts = _entries(X, slice(None) if rows is None else rows, columns)
     n = len(entries[0])
     gram, stripes, heavy = np.zeros((n, n), X.dtype), _stripes(n), counts >= max(1, _HEAVY * n)
     light = np.where(heavy, 0, counts)
     n_jobs = n_jobs if n >= WORTH_THREADS else 1
-    with one_blas_thread(), Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
+    with one_blas_thread():
         for start, stop in _blocks(heavy, max(256, _DENSE_ENTRIES // n, n // 4)):
-            wanted = heavy[start:stop]
-            dense = _columns(entries, start, counts[start:stop] * wanted)[:, wanted].toarray()
-            parallel(delayed(_add_dense)(dense, stripe, gram[stripe]) for stripe in stripes)
+            dense = _dense(entries, start, heavy[start:stop])
+            map_threads(_add_dense, ((dense, stripe, gram[stripe]) for stripe in stripes), n_jobs)
         for start, stop in _blocks(light, max(_LISTED_ENTRIES, n**2 // 8)):
-            columns = _columns(entries, start, light[start:stop])
-            add = partial(kernels.add_listed_products, columns.indptr, columns.indices, columns.data)
-            parallel(delayed(add)(stripe.start, gram[stripe]) for stripe in stripes)
-        parallel(delayed(_mirror)(gram, stripe) for stripe in stripes)
+            own = _columns(entries, start, light[start:stop])
+            listed = own.indptr, own.indices, own.data
+            calls = ((*listed, stripe.start, gram[stripe]) for stripe in stripes)
+            map_threads(kernels.add_listed_products, calls, n_jobs)
+        map_threads(_mirror, ((gram, stripe) for stripe in stripes), n_jobs)
     return gram
 
 
@@ -78,11 +81,10 @@ def transposed_product(X: csr_array, B: np.ndarray, n_jobs: int | None = None) -
     """Xᵀ B in the precision of X, for a dense B with a row for each row of X; the same for any number of threads."""
     (entries, counts), B = _entries(X, slice(None)), np.ascontiguousarray(B, X.dtype)
     out = np.zeros((X.shape[1], B.shape[1]), X.dtype)
-    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:
-        for start, stop in _blocks(counts, max(_LISTED_ENTRIES, X.nnz // 32)):
-            columns = _columns(entries, start, counts[start:stop]).T
-            parts = (delayed(matmul)(columns[stripe], B) for stripe in _stripes(stop - start))
-            np.concatenate(parallel(parts), out=out[start:stop])
+    for start, stop in _blocks(counts, max(_LISTED_ENTRIES, X.nnz // 32)):
+        columns = _columns(entries, start, counts[start:stop]).T
+        parts = map_threads(matmul, ((columns[stripe], B) for stripe in _stripes(stop - start)), n_jobs)
+        np.concatenate(parts, out=out[start:stop])
     return out
 
 
@@ -98,23 +100,24 @@ def product(X: csr_array, B: np.ndarray) -> np.ndarray:
 def solve(gram: np.ndarray, task: Task) -> Iterator[Solution]:
     """Solve for one class on X Xᵀ, to which nothing was added for the bias; a solution for each C."""
     signs, weights, grid, scored, tol, seed = task
-    rng, alphas, scores = np.random.RandomState(seed), np.zeros(len(gram)), np.zeros(len(gram))
+    alphas, scores, random = np.zeros(len(gram)), np.zeros(len(gram)), kernels.random_state(seed)
+    limits = float(tol), ROUND_ENDS, MAX_ROUNDS, MAX_EPOCHS
     for C in grid:
-        ridge = ridge_of(C * weights)
-        epoch = partial(kernels.gram_epoch, gram, signs, ridge, alphas, scores)
-        for _ in range(MAX_ROUNDS):
-            slopes = signs * scores - 1
-            losses = C * (weights @ np.minimum(slopes, 0) ** 2)
-            gap = relative_gap(losses, float((signs * alphas) @ scores), alphas, ridge)
-            if gap <= tol:
-                break
-            run_epochs(epoch, np.flatnonzero((weights > 0) & ((alphas > 0) | (slopes < 0))), rng, tol)
+        costs = C * weights
+        gap = kernels.ascend(gram, signs, costs, ridge_of(costs), alphas, scores, random, *limits)
         yield Solution(signs * alphas, float(signs @ alphas), gap, scores[scored])
 
 
-def _entries(X: csr_array, rows: slice | np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """Where rows start and stop, and the entries of X; and how many of the rows have each column."""
-    entries = X.indptr[:-1][rows], X.indptr[1:][rows], X.indices, X.data
+def _entries(
+    X: csr_array, rows: slice | np.ndarray, columns: slice | None = None
+) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Where rows, cut to some columns, start and stop, and the entries of X; and how many of them have each column."""
+    starts, stops = X.indptr[:-1][rows], X.indptr[1:][rows]
+    if columns is not None:
+        parts = [X.indices[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        places = np.array([np.searchsorted(part, (columns.start, columns.stop)) for part in parts], X.indptr.dtype)
+        starts, stops = starts + places[:, 0], starts + places[:, 1]
+    entries = starts, stops, X.indices, X.data
     kernels.count_columns(*entries[:3], counts := np.zeros(X.shape[1], np.int32))
     return entries, counts
 
@@ -125,6 +128,14 @@ def _columns(entries: tuple[np.ndarray, ...], start: int, counts: np.ndarray) ->
     rows, values = np.empty(heads[-1], np.int32), np.empty(heads[-1], entries[3].dtype)
     kernels.list_columns(*entries, start, counts, heads[:-1].copy(), rows, values)
     return csc_array((values, rows, heads), shape=(len(entries[0]), len(counts)))
+
+
+def _dense(entries: tuple[np.ndarray, ...], start: int, wanted: np.ndarray) -> np.ndarray:
+    """Those columns from `start` on that are wanted, as a dense array."""
+    places = np.where(wanted, np.cumsum(wanted) - 1, -1)
+    out = np.zeros((len(entries[0]), np.count_nonzero(wanted)), entries[3].dtype)
+    kernels.fill_columns(*entries, start, places, out)
+    return out
 
 
 def _add_dense(dense: np.ndarray, stripe: slice, lines: np.ndarray) -> None:
