@@ -21,3 +21,4 @@ def test_lines_end_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, lines)) <= 40
     assert all(line.startswith(("reading 0.2", "· ", "end")) for line in lines)
     assert " ".join(lines) == text.replace("\N{NO-BREAK SPACE}", " ")
+    assert wrapped(terminal, text, "  ").replace("\n ", "") == " ".join(lines)

@@ -208,6 +208,9 @@ def _jsonl(chunks: Iterator[list[Row]]) -> Iterator[str]:
     return (f"{json.dumps(row)}\n" for rows in chunks for row in rows)
 
 
+_INDENT = "    "  # of the further lines of a row that is wider than the terminal
+
+
 def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
     out = console()
     widths: dict[str, int] = {}
@@ -220,10 +223,13 @@ def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:
         with out.capture() as text:
             for row in cells[not first :]:
                 styles = {"label": "bold", "error": "red"} if row is not head else dict.fromkeys(head, "dim")
-                texts = (Text(set_cell_size(row[name], widths[name]), styles.get(name, "")) for name in head)
+                shown = ["path", "error"] if row["error"] else head  # no empty columns before the reason
+                texts = (Text(set_cell_size(row[name], widths[name]), styles.get(name, "")) for name in shown)
                 line = Text("  ").join(texts)
                 line.rstrip()
-                out.print(line)
+                fits = not out.is_terminal or line.cell_len <= out.width
+                for number, part in enumerate([line] if fits else line.wrap(out, out.width - len(_INDENT))):
+                    out.print(Text(_INDENT * bool(number)) + part)
         yield text.get()
 
 

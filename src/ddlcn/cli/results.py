@@ -158,7 +158,7 @@ def show_skipped(out: Console, skipped: list[dict[str, str]]) -> None:
         out.print(f"Skipped {len(skipped):,} {what}:", style="yellow")
     lines = grouped((printable(image["path"]), printable(image["reason"])) for image in skipped)
     for line in lines[:_SKIPPED_SHOWN]:
-        out.print(f"  {line}")
+        out.print(wrapped(out, f"  {line}", "    "))
     if len(lines) > _SKIPPED_SHOWN:
         out.print(f"  and {(more := len(lines) - _SKIPPED_SHOWN):,} more reason{'s' * (more > 1)}")
     if len(skipped) > min(len(lines), _SKIPPED_SHOWN):

@@ -17,10 +17,13 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
-def wrapped(out: Console, text: str) -> str:
-    """Return text in lines that end between words, if it is for a terminal; no-break spaces become spaces."""
+def wrapped(out: Console, text: str, indent: str = "") -> str:
+    """Return text in lines that end between words, if it is for a terminal; no-break spaces become spaces.
+
+    The lines after the first are indented.
+    """
     if out.is_terminal:
-        text = fill(text, out.width, break_long_words=False, break_on_hyphens=False)
+        text = fill(text, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
