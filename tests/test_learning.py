@@ -1,11 +1,12 @@
 """The steps of training: dictionaries of the right images, features in any parts, copies in their groups."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import vstack
+from scipy.sparse import csr_array, vstack
 
 from ddlcn import DDLCNError, ImageEncoder, LinearSVM, learning
 from ddlcn.execution import session
@@ -160,6 +161,34 @@ def test_rows_by_other_weights(digits, run, weights):
     found, rows = learning.weighted(encoder, learning.encoded(encoder, images, run), Chosen(y, 0), run)
     assert found.weights == tuple(weight for weight in weights if weight)
     assert_allclose(rows.toarray(), found.transform(images).toarray(), rtol=1e-5)
+
+
+def test_gram_matrices_of_a_sample(digits, encoder, run):
+    """Those of the blocks of each channel, for some of the rows."""
+    sample = np.array([3, 4, 10, 30])
+    rows = learning.encoded(encoder, digits[0], run)
+    found = learning.channel_grams(encoder, rows, sample, run)
+    assert len(found) == len(encoder.channels) > 1
+    for gram, own, scale in zip(found, encoder.slices, encoder.scales, strict=True):
+        blocks = rows.toarray()[sample][:, own] / scale
+        assert_allclose(gram, blocks @ blocks.T, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kept", [(0, 2), (1,), (2, 0)])
+def test_rescaled_blocks(kept):
+    """Blocks are multiplied and moved; those that are left out may lie between others; rows may be empty."""
+    widths, rng = (3, 5, 4), np.random.default_rng(0)
+    dense = rng.normal(size=(6, 12)).astype("f4") * (rng.random((6, 12)) < 0.5)
+    dense[2] = 0
+    encoder = SimpleNamespace(slices=[slice(0, 3), slice(3, 8), slice(8, 12)])
+    factors = {n: np.float32(n + 2) for n in sorted(kept)}
+    for dtype in (np.int32, np.int64):
+        rows = csr_array(dense)
+        rows.indptr = rows.indptr.astype(dtype)
+        found = vstack(list(learning.rescaled(encoder, rows, factors)))
+        expected = np.concatenate([dense[:, encoder.slices[n]] * factor for n, factor in factors.items()], axis=1)
+        assert_array_equal(found.toarray(), expected)
+        assert found.shape[1] == sum(widths[n] for n in factors)
 
 
 # ------------------------------------------------------------------------------------------------- features

@@ -215,6 +215,39 @@ def test_gain_on_300_images_only():
     assert [(row["candidate"], row["chosen"]) for row in selection.record] == [("none", True), ("flip", False)]
 
 
+def test_augmentation_of_more_images_than_are_compared():
+    """Of 1,400 images 1,000 are the sample; half of all may be held out, and only noise of these decides."""
+    y, rng, asked = np.tile(np.arange(10), 140), np.random.default_rng(0), []
+    unseen = np.arange(1400) // 10 % 2 == 1  # of each class every other image
+    noise = np.where(unseen, 0.6, 0.1)[:, None]
+
+    def encode(images, _):
+        asked.append(images)
+        return csr_array(np.eye(10, dtype="f4")[y[images]] + np.float32(0.1) * rng.normal(size=(len(images), 10)))
+
+    rows = csr_array((np.eye(10)[y] + noise * rng.normal(size=(1400, 10))).astype("f4"))
+    selection = Selection(y, 0, unseen)
+    found, copied, parts = selection.augmentation(rows, encode, ("none", "flip"))
+    assert (found, list(map(len, asked))) == ("flip", [300, 700])
+    assert set(copied) == set(selection.sample)
+    assert len(selection.sample) == 1000
+    assert sum(part.shape[0] for part in parts) == 1000
+
+
+def test_few_images_of_many_classes_are_compared_at_once():
+    """A large class and a small one: 300 images would be those of the large class alone, or too few."""
+    y, asked = np.repeat([0, 1], [1390, 10]), []
+
+    def encode(images, _):
+        asked.append(images)
+        return csr_array(np.ones((len(images), 2), np.float32))
+
+    selection = Selection(y, 0)
+    selection.augmentation(csr_array(np.ones((1400, 2), np.float32)), encode, ("none", "flip"))
+    assert set(np.concatenate(asked)) <= set(selection.sample)
+    assert set(y[asked[0]]) == {0, 1}
+
+
 # --------------------------------------------------------------------------------------------- in training
 
 

@@ -243,12 +243,12 @@ def weighted(encoder: ImageEncoder, rows: csr_array, choose: Selection, run: Any
         found = replace(encoder, channels=channels, weights=tuple(weights[n] for n in kept))
         pairs = zip(kept.tolist(), found.scales, strict=True)
         factors = {n: np.float32(scale / encoder.scales[n]) for n, scale in pairs}
-        return found, run.assemble(_rescaled(encoder, rows, factors), found.n_features)
+        return found, run.assemble(rescaled(encoder, rows, factors), found.n_features)
 
 
-def _rescaled(encoder: ImageEncoder, rows: csr_array, factors: dict[int, np.float32]) -> Iterator[csr_array]:
+def rescaled(encoder: ImageEncoder, rows: csr_array, factors: dict[int, np.float32]) -> Iterator[csr_array]:
     """Rows whose blocks are multiplied by factors, without those of channels that have none; row by row."""
-    ends, n_features = [own.stop for own in encoder.slices], 0
+    ends, n_features = np.array([own.stop for own in encoder.slices], rows.indices.dtype), 0
     shifts = dict[int, np.int32]()
     for n in factors:
         own = encoder.slices[n]

@@ -146,8 +146,9 @@ class Selection:
     ) -> tuple[str, np.ndarray, list[csr_array]]:
         """The policy of augmentation; and which of its copies were encoded for that, and their rows in parts.
 
-        `rows` are those of all images, and `encode` gives rows of augmented copies. From 600 images on, policies are
-        compared on about 300 of them first, because encoding copies takes long; if none gains there, that is all.
+        `rows` are those of all images, and `encode` gives rows of augmented copies. From 600 images on (more, if few
+        classes have most of them), policies are compared on about 300 first, because encoding copies takes long; if
+        none gains there, that is all.
         """
         if len(self.y) > _MANY:
             return self.fixed("augmentation", "none", f"more than {_MANY:,} images"), np.empty(0, np.int64), []

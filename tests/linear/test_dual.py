@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ddlcn.kernels.svm import squared_norms
+from ddlcn.kernels.svm import shuffle, squared_norms, xorshift_state
 from ddlcn.linear import gram, sparse
-from ddlcn.linear.dual import Task, relative_gap, ridge_of
+from ddlcn.linear.dual import Task, ridge_of
+from ddlcn.linear.sparse import relative_gap
 from tests.linear.problems import TALL, WIDE, two_classes
 from tests.oracles import svm
 
@@ -59,3 +60,39 @@ def test_relative_gap():
     losses = (costs * np.maximum(0, 1 - signs * (X @ w + b)) ** 2).sum()
     primal, dual = svm.primal(X, signs, w, b, costs), svm.dual(X, signs, alphas, costs)
     assert_allclose(relative_gap(losses, w @ w + b * b, alphas, ridge_of(costs)), (primal - dual) / primal)
+
+
+@pytest.mark.parametrize("tol", [0.3, 0.01])
+def test_gap_of_the_gram_solver(tol):
+    """The gap that it gives is that of its dual variables."""
+    X, signs = two_classes(WIDE)
+    weights = np.random.default_rng(0).choice([0.5, 2.0], size=len(signs))
+    [found] = gram.solve(gram.gram_matrix(X), Task(signs, weights, (3.0,), np.zeros(0, np.intp), tol, 0))
+    w, alphas = X.T @ found.coefficients, signs * found.coefficients
+    primal = svm.primal(X, signs, w, found.intercept, 3.0 * weights)
+    assert_allclose(found.gap, 1 - svm.dual(X, signs, alphas, 3.0 * weights) / primal, rtol=1e-6)
+    assert 0 < found.gap <= tol
+
+
+def test_rows_without_weight():
+    """Of nothing but rows that do not train the solution is zero."""
+    [found] = gram.solve(np.eye(3), Task(np.ones(3), np.zeros(3), (1.0,), np.arange(3), 1e-3, 0))
+    assert (found.gap, found.intercept, found.scores.tolist()) == (0.0, 0.0, [0, 0, 0])
+
+
+@pytest.mark.parametrize("seed", [0, 1, np.int64(3), 2**32 - 1])
+def test_shuffle(seed):
+    """The first rows come into random orders, all equally often; other seeds give other orders."""
+    state, orders = xorshift_state(seed), []
+    for _ in range(2400):
+        rows = np.arange(6)
+        shuffle.py_func(rows, 4, state)
+        assert rows[4:].tolist() == [4, 5]
+        orders.append(tuple(rows[:4]))
+    counts = np.unique(orders, axis=0, return_counts=True)[1]
+    assert len(counts) == 24
+    assert counts.min() > 60  # of about 100
+    other, rows = xorshift_state(int(seed) + 1), [np.arange(50), np.arange(50)]
+    for state, each in zip((xorshift_state(seed), other), rows, strict=True):
+        shuffle.py_func(each, 50, state)
+    assert (rows[0] != rows[1]).any()

@@ -50,7 +50,9 @@ def test_unknown_images(serve, calibrated, tmp_path):
     assert answer[1]["reason"].startswith("unlike the training images: channel ")
     explained = client.post("/api/explain", files={"image": ("blank.png", blank)}).json()
     assert {name: explained[name] for name in answer[1]} == answer[1]
-    assert client.get("/api/model").json()["conformal"]["n_images"] == len(calibrated.calibration_.own)
+    found = client.get("/api/model").json()
+    assert found["conformal"]["n_images"] == len(calibrated.calibration_.own)
+    assert found["false_alarms"] == 0.05
 
 
 def test_calibration_on_few_images(serve, model, calibrated, image):
@@ -63,9 +65,11 @@ def test_calibration_on_few_images(serve, model, calibrated, image):
     client = serve(model=bare)
     found = client.post("/api/predict", files={"images": image}).json()["predictions"][0]
     assert [found[name] for name in ("novelty", "unknown", "reason")] == [None] * 3
-    assert client.get("/api/model").json()["conformal"] is None
+    assert [client.get("/api/model").json()[name] for name in ("conformal", "false_alarms")] == [None, None]
     few = copy(calibrated)
-    few.calibration_ = replace(calibrated.calibration_, own=calibrated.calibration_.own[:9])
+    for n_images, false_alarms in ((8, None), (9, 0.1)):
+        few.calibration_ = replace(calibrated.calibration_, own=calibrated.calibration_.own[:n_images])
+        assert serve(model=few).get("/api/model").json()["false_alarms"] == false_alarms
     files = {"images": png(np.zeros((40, 40), np.uint8))}
     assert serve(model=few).post("/api/predict", files=files).json()["predictions"][0]["unknown"]
 

@@ -1,10 +1,10 @@
-"""Loops of the linear SVM: products of sparse rows, and epochs of dual coordinate descent.
+"""Loops of the linear SVM: products of sparse rows, and rounds and epochs of its solvers.
 
 Rows are those of a CSR matrix; indices within a row ascend. Numbers of entries are unsigned: indices that might be
 negative would be checked, and take twice the time.
 
 A dual variable α_i ≥ 0 has the slope t_i f_i − 1 + ridge_i α_i with ridge_i = 1 / 2C_i. A step sets it to where the
-slope is zero, or to zero. An epoch returns the largest slope of a variable that was free to move.
+slope is zero, or to zero. The largest slope of a variable that was free to move says when epochs end.
 """
 
 import numpy as np
@@ -120,9 +120,9 @@ def squared_norms(indptr, data):
     return squares
 
 
-def random_state(seed: int) -> np.ndarray:
-    """What `shuffle` draws from: it is changed by that, and must not be zero."""
-    return np.array([(seed + 1) * 0x9E3779B97F4A7C15 % 2**64], np.uint64)
+def xorshift_state(seed: int) -> np.ndarray:
+    """State of the random numbers of `shuffle`, which changes it; not zero for seeds from 0 on."""
+    return np.array([(int(seed) + 1) * 0x9E3779B97F4A7C15 % 2**64], np.uint64)
 
 
 @part
@@ -139,45 +139,43 @@ def shuffle(rows, n, random):
 
 
 @kernel
-def ascend(gram, signs, costs, ridge, alphas, scores, random, tol, round_ends, max_rounds, max_epochs):
-    """Solve on X Xᵀ, from dual variables and scores that belong to them, to a relative gap; returns that.
+def gram_round(gram, signs, costs, ridge, alphas, scores, random, tol, round_ends, max_epochs):
+    """One round on X Xᵀ: returns the relative gap, and where it exceeds `tol`, runs epochs over the active rows.
 
     A step changes the scores of all rows.
     """
-    active, gap = np.empty(alphas.size, np.int64), np.inf
-    for _ in range(max_rounds):
-        losses = squares = linear = quadratic = 0.0
-        n_active = 0
-        for i in range(alphas.size):
-            slope = signs[i] * scores[i] - 1
-            losses += costs[i] * min(slope, 0.0) ** 2
-            squares += signs[i] * alphas[i] * scores[i]
-            linear += alphas[i]
-            quadratic += ridge[i] * alphas[i] ** 2
-            if costs[i] > 0 and (alphas[i] > 0 or slope < 0):
-                active[n_active] = i
-                n_active += 1
-        primal, dual = squares / 2 + losses, linear - quadratic / 2 - squares / 2
-        gap = (primal - dual) / primal
-        if gap <= tol:
+    losses = squares = linear = quadratic = 0.0
+    active, n_active = np.empty(alphas.size, np.int64), 0
+    for i in range(alphas.size):
+        slope = signs[i] * scores[i] - 1
+        losses += costs[i] * min(slope, 0.0) ** 2
+        squares += signs[i] * alphas[i] * scores[i]
+        linear += alphas[i]
+        quadratic += ridge[i] * alphas[i] ** 2
+        if costs[i] > 0 and (alphas[i] > 0 or slope < 0):
+            active[n_active] = i
+            n_active += 1
+    primal, dual = squares / 2 + losses, linear - quadratic / 2 - squares / 2
+    gap = (primal - dual) / primal if primal > 0 else 0.0
+    if gap <= tol:
+        return gap
+    enough = np.sqrt(tol)  # the largest slope of the last epoch; gaps go with its square
+    for _ in range(max_epochs):
+        shuffle(active, n_active, random)
+        worst = 0.0
+        for a in range(n_active):
+            i = active[a]
+            alpha = alphas[i]
+            slope = signs[i] * scores[i] - 1 + ridge[i] * alpha
+            if alpha > 0 or slope < 0:
+                worst = max(worst, abs(slope))
+                alphas[i] = max(alpha - slope / (gram[i, i] + 1 + ridge[i]), 0.0)
+                change, line = (alphas[i] - alpha) * signs[i], gram[i]
+                for j in range(scores.size):
+                    scores[j] += change * (line[j] + 1.0)
+        enough = max(enough, round_ends * worst)
+        if worst <= enough:
             break
-        enough = np.sqrt(tol)
-        for _ in range(max_epochs):
-            shuffle(active, n_active, random)
-            worst = 0.0
-            for a in range(n_active):
-                i = active[a]
-                alpha = alphas[i]
-                slope = signs[i] * scores[i] - 1 + ridge[i] * alpha
-                if alpha > 0 or slope < 0:
-                    worst = max(worst, abs(slope))
-                    alphas[i] = max(alpha - slope / (gram[i, i] + 1 + ridge[i]), 0.0)
-                    change, line = (alphas[i] - alpha) * signs[i], gram[i]
-                    for j in range(scores.size):
-                        scores[j] += change * (line[j] + 1.0)
-            enough = max(enough, round_ends * worst)
-            if worst <= enough:
-                break
     return gap
 
 

@@ -78,20 +78,3 @@ class Problem:
 def ridge_of(costs: np.ndarray) -> np.ndarray:
     """1 / 2C_i; zero for rows that do not train."""
     return np.divide(0.5, costs, out=np.zeros(len(costs)), where=costs > 0)
-
-
-def relative_gap(losses: float, squared_norm: float, alphas: np.ndarray, ridge: np.ndarray) -> float:
-    """(P − D) / P for Σ_i C_i loss_i, ‖w‖² + b² and the dual variables."""
-    primal = squared_norm / 2 + losses
-    dual = alphas.sum() - ridge @ alphas**2 / 2 - squared_norm / 2
-    return float((primal - dual) / primal)
-
-
-def run_epochs(epoch: Callable[[np.ndarray], float], rows: np.ndarray, rng: np.random.RandomState, tol: float) -> None:
-    """Run epochs over rows in random orders until the largest slope is small; gaps go with its square."""
-    slope = np.sqrt(tol)
-    for _ in range(MAX_EPOCHS):
-        worst = epoch(rng.permutation(rows))
-        slope = max(slope, ROUND_ENDS * worst)
-        if worst <= slope:
-            break

@@ -6,7 +6,6 @@ lists of their entries. Threads share out stripes of fixed size, so results do n
 
 from collections.abc import Iterator
 from itertools import pairwise
-from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ _LISTED_ENTRIES = 1_000_000  # of lists, unless an eighth of the Gram matrix is 
 
 def canonical(X: Any) -> csr_array:
     """X as a csr_array whose indices ascend within a row, each column once; not copied if it is one."""
-    X = csr_array(X)
+    X = X if isinstance(X, csr_array) else csr_array(X)  # which remembers that it is canonical
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -83,7 +82,7 @@ def transposed_product(X: csr_array, B: np.ndarray, n_jobs: int | None = None) -
     out = np.zeros((X.shape[1], B.shape[1]), X.dtype)
     for start, stop in _blocks(counts, max(_LISTED_ENTRIES, X.nnz // 32)):
         columns = _columns(entries, start, counts[start:stop]).T
-        parts = map_threads(matmul, ((columns[stripe], B) for stripe in _stripes(stop - start)), n_jobs)
+        parts = map_threads(_stripe_product, ((columns, stripe, B) for stripe in _stripes(stop - start)), n_jobs)
         np.concatenate(parts, out=out[start:stop])
     return out
 
@@ -100,11 +99,16 @@ def product(X: csr_array, B: np.ndarray) -> np.ndarray:
 def solve(gram: np.ndarray, task: Task) -> Iterator[Solution]:
     """Solve for one class on X Xᵀ, to which nothing was added for the bias; a solution for each C."""
     signs, weights, grid, scored, tol, seed = task
-    alphas, scores, random = np.zeros(len(gram)), np.zeros(len(gram)), kernels.random_state(seed)
-    limits = float(tol), ROUND_ENDS, MAX_ROUNDS, MAX_EPOCHS
+    alphas, scores, random = np.zeros(len(gram)), np.zeros(len(gram)), kernels.xorshift_state(seed)
     for C in grid:
         costs = C * weights
-        gap = kernels.ascend(gram, signs, costs, ridge_of(costs), alphas, scores, random, *limits)
+        ridge = ridge_of(costs)
+        for _ in range(MAX_ROUNDS):
+            gap = kernels.gram_round(
+                gram, signs, costs, ridge, alphas, scores, random, float(tol), ROUND_ENDS, MAX_EPOCHS
+            )
+            if gap <= tol:
+                break
         yield Solution(signs * alphas, float(signs @ alphas), gap, scores[scored])
 
 
@@ -114,8 +118,9 @@ def _entries(
     """Where rows, cut to some columns, start and stop, and the entries of X; and how many of them have each column."""
     starts, stops = X.indptr[:-1][rows], X.indptr[1:][rows]
     if columns is not None:
+        ends = np.array((columns.start, columns.stop), X.indices.dtype)
         parts = [X.indices[start:stop] for start, stop in zip(starts, stops, strict=True)]
-        places = np.array([np.searchsorted(part, (columns.start, columns.stop)) for part in parts], X.indptr.dtype)
+        places = np.array([np.searchsorted(part, ends) for part in parts], X.indptr.dtype)
         starts, stops = starts + places[:, 0], starts + places[:, 1]
     entries = starts, stops, X.indices, X.data
     kernels.count_columns(*entries[:3], counts := np.zeros(X.shape[1], np.int32))
@@ -140,6 +145,10 @@ def _dense(entries: tuple[np.ndarray, ...], start: int, wanted: np.ndarray) -> n
 
 def _add_dense(dense: np.ndarray, stripe: slice, lines: np.ndarray) -> None:
     lines[:, stripe.start :] += dense[stripe] @ dense[stripe.start :].T
+
+
+def _stripe_product(columns: csr_array, stripe: slice, B: np.ndarray) -> np.ndarray:
+    return columns[stripe] @ B
 
 
 def _mirror(gram: np.ndarray, stripe: slice) -> None:

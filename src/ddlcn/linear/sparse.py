@@ -8,14 +8,14 @@ Rows may be larger than memory. The first epoch and the scoring of all rows go t
 block; all other epochs use active rows only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ddlcn.kernels import svm as kernels
-from ddlcn.linear.dual import MAX_ROUNDS, Solution, Task, relative_gap, ridge_of, run_epochs
+from ddlcn.linear.dual import MAX_EPOCHS, MAX_ROUNDS, ROUND_ENDS, Solution, Task, ridge_of
 
 _BLOCK_ENTRIES = 1 << 24
 
@@ -45,3 +45,20 @@ def solve(X: csr_array, squared_norms: np.ndarray, task: Task) -> Iterator[Solut
             margins -= np.linalg.norm(w - before) * norms
             losses = kernels.update_active_set(*rows, signs, weights, w, alphas, active, margins)
         yield Solution(w[:-1].astype(X.dtype), float(w[-1]), gap, X[scored] @ w[:-1] + w[-1])
+
+
+def relative_gap(losses: float, squared_norm: float, alphas: np.ndarray, ridge: np.ndarray) -> float:
+    """(P − D) / P for Σ_i C_i loss_i, ‖w‖² + b² and the dual variables."""
+    primal = squared_norm / 2 + losses
+    dual = alphas.sum() - ridge @ alphas**2 / 2 - squared_norm / 2
+    return float((primal - dual) / primal)
+
+
+def run_epochs(epoch: Callable[[np.ndarray], float], rows: np.ndarray, rng: np.random.RandomState, tol: float) -> None:
+    """Run epochs over rows in random orders until the largest slope is small; gaps go with its square."""
+    slope = np.sqrt(tol)
+    for _ in range(MAX_EPOCHS):
+        worst = epoch(rng.permutation(rows))
+        slope = max(slope, ROUND_ENDS * worst)
+        if worst <= slope:
+            break
