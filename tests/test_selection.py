@@ -234,20 +234,6 @@ def test_augmentation_of_more_images_than_are_compared():
     assert sum(part.shape[0] for part in parts) == 1000
 
 
-def test_few_images_of_many_classes_are_compared_at_once():
-    """A large class and a small one: 300 images would be those of the large class alone, or too few."""
-    y, asked = np.repeat([0, 1], [1390, 10]), []
-
-    def encode(images, _):
-        asked.append(images)
-        return csr_array(np.ones((len(images), 2), np.float32))
-
-    selection = Selection(y, 0)
-    selection.augmentation(csr_array(np.ones((1400, 2), np.float32)), encode, ("none", "flip"))
-    assert set(np.concatenate(asked)) <= set(selection.sample)
-    assert set(y[asked[0]]) == {0, 1}
-
-
 # --------------------------------------------------------------------------------------------- in training
 
 

@@ -22,7 +22,7 @@ from ddlcn.preprocessing.augmentation import Augmentation, copies
 WEIGHTS = (1.0, 0.0, 0.5, 2.0, 4.0)  # of a channel, after its default
 POLICIES = ("none", "flip", "affine")  # of augmentation, the default first
 _MOST = 1000  # images that candidates are compared on
-_FIRST, _FEWEST_FIRST = 300, 200  # images that augmentation must gain on first, if there are twice as many
+_FIRST = 300  # images that augmentation must gain on first, if there are twice as many
 _PER_CLASS = 30
 _MANY = 10_000  # images, beyond which augmentation is not worth its time
 
@@ -153,9 +153,9 @@ class Selection:
         if len(self.y) > _MANY:
             return self.fixed("augmentation", "none", f"more than {_MANY:,} images"), np.empty(0, np.int64), []
         encoded: dict[str, list[csr_array]] = {policy: [] for policy in policies}
-        first = self.sample[_sample(self.y[self.sample], self.seed, _FIRST)]
-        if len(self.sample) < 2 * _FIRST or len(first) < _FEWEST_FIRST:
-            first = self.sample
+        first = self.sample
+        if len(first) >= 2 * _FIRST:
+            first = first[_sample(self.y[first], self.seed, _FIRST)]
         order = np.concatenate([first, np.setdiff1d(self.sample, first)])
 
         def compare(images: np.ndarray) -> str:

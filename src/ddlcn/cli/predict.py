@@ -27,6 +27,7 @@ from ddlcn.execution.progress import Listener, progress_bars
 
 Format = StrEnum("Format", ["table", "csv", "json", "jsonl"])
 _IMAGES_AT_ONCE = 64
+_INDENT = "    "  # of the further lines of a row that is wider than the terminal
 # A row: path, label, probability, label_2, probability_2, …, reason, labels, error, sorted_to, probabilities; None
 # where there is none.
 
@@ -206,9 +207,6 @@ def _json(chunks: Iterator[list[Row]]) -> Iterator[str]:
 
 def _jsonl(chunks: Iterator[list[Row]]) -> Iterator[str]:
     return (f"{json.dumps(row)}\n" for rows in chunks for row in rows)
-
-
-_INDENT = "    "  # of the further lines of a row that is wider than the terminal
 
 
 def _table(chunks: Iterator[list[Row]]) -> Iterator[str]:

@@ -11,6 +11,9 @@ import numpy as np
 
 from ddlcn.kernels.compiled import kernel, part
 
+MAX_EPOCHS = 100  # of a round
+ROUND_ENDS = 0.1  # at this share of its largest slope
+
 
 @part
 def dot(start, stop, indices, data, weights):
@@ -139,7 +142,7 @@ def shuffle(rows, n, random):
 
 
 @kernel
-def gram_round(gram, signs, costs, ridge, alphas, scores, random, tol, round_ends, max_epochs):
+def gram_round(gram, signs, costs, ridge, alphas, scores, random, tol):
     """One round on X Xᵀ: returns the relative gap, and where it exceeds `tol`, runs epochs over the active rows.
 
     A step changes the scores of all rows.
@@ -160,7 +163,7 @@ def gram_round(gram, signs, costs, ridge, alphas, scores, random, tol, round_end
     if gap <= tol:
         return gap
     enough = np.sqrt(tol)  # the largest slope of the last epoch; gaps go with its square
-    for _ in range(max_epochs):
+    for _ in range(MAX_EPOCHS):
         shuffle(active, n_active, random)
         worst = 0.0
         for a in range(n_active):
@@ -173,7 +176,7 @@ def gram_round(gram, signs, costs, ridge, alphas, scores, random, tol, round_end
                 change, line = (alphas[i] - alpha) * signs[i], gram[i]
                 for j in range(scores.size):
                     scores[j] += change * (line[j] + 1.0)
-        enough = max(enough, round_ends * worst)
+        enough = max(enough, ROUND_ENDS * worst)
         if worst <= enough:
             break
     return gap

@@ -17,8 +17,7 @@ import numpy as np
 
 from ddlcn.linear.threads import map_threads
 
-MAX_ROUNDS, MAX_EPOCHS = 1000, 100
-ROUND_ENDS = 0.1  # share of its largest slope
+MAX_ROUNDS = 1000
 WORTH_THREADS = 400  # rows: fewer are solved sooner than threads take over
 
 

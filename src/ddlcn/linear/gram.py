@@ -13,7 +13,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ddlcn.blas import one_blas_thread
 from ddlcn.kernels import svm as kernels
-from ddlcn.linear.dual import MAX_EPOCHS, MAX_ROUNDS, ROUND_ENDS, WORTH_THREADS, Solution, Task, ridge_of
+from ddlcn.linear.dual import MAX_ROUNDS, WORTH_THREADS, Solution, Task, ridge_of
 from ddlcn.linear.threads import map_threads
 
 _HEAVY = 1 / 5  # share of rows that have a column, from which a dense product is the faster way
@@ -104,9 +104,7 @@ def solve(gram: np.ndarray, task: Task) -> Iterator[Solution]:
         costs = C * weights
         ridge = ridge_of(costs)
         for _ in range(MAX_ROUNDS):
-            gap = kernels.gram_round(
-                gram, signs, costs, ridge, alphas, scores, random, float(tol), ROUND_ENDS, MAX_EPOCHS
-            )
+            gap = kernels.gram_round(gram, signs, costs, ridge, alphas, scores, random, float(tol))
             if gap <= tol:
                 break
         yield Solution(signs * alphas, float(signs @ alphas), gap, scores[scored])

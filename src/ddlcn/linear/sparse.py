@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ddlcn.kernels import svm as kernels
-from ddlcn.linear.dual import MAX_EPOCHS, MAX_ROUNDS, ROUND_ENDS, Solution, Task, ridge_of
+from ddlcn.linear.dual import MAX_ROUNDS, Solution, Task, ridge_of
 
 _BLOCK_ENTRIES = 1 << 24
 
@@ -57,8 +57,8 @@ def relative_gap(losses: float, squared_norm: float, alphas: np.ndarray, ridge: 
 def run_epochs(epoch: Callable[[np.ndarray], float], rows: np.ndarray, rng: np.random.RandomState, tol: float) -> None:
     """Run epochs over rows in random orders until the largest slope is small; gaps go with its square."""
     slope = np.sqrt(tol)
-    for _ in range(MAX_EPOCHS):
+    for _ in range(kernels.MAX_EPOCHS):
         worst = epoch(rng.permutation(rows))
-        slope = max(slope, ROUND_ENDS * worst)
+        slope = max(slope, kernels.ROUND_ENDS * worst)
         if worst <= slope:
             break
