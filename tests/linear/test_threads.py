@@ -60,7 +60,7 @@ except KeyboardInterrupt:
 
 
 def test_number_of_threads_of_joblib():
-    """`parallel_config` is obeyed."""
+    """That of `parallel_config` for threads, as `joblib.Parallel` with shared memory."""
     used = set()
 
     def note(_):
@@ -70,7 +70,7 @@ def test_number_of_threads_of_joblib():
     map_threads(note, ((i,) for i in range(20)))
     assert used == {threading.get_ident()}
     used.clear()
-    with parallel_config(n_jobs=2):
+    with parallel_config("threading", n_jobs=2):
         map_threads(note, ((i,) for i in range(20)))
     assert (threading.get_ident() in used) == (cpu_count() == 1)
     assert len(used) <= 2
